@@ -16,16 +16,16 @@ func clusterKind() schema.GroupKind {
 	return schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 }
 
-// clusterObjects are the objects of Cluster API that templates are about. They
-// are read without types, so that both contracts (v1beta1, v1beta2) are served.
+// clusterObjects are the Cluster API objects that templates refer to. They are read without types,
+// so that both contracts (v1beta1, v1beta2) are served.
 type clusterObjects struct {
 	cluster  *unstructured.Unstructured
 	infra    *unstructured.Unstructured // nil where there is none
 	identity *unstructured.Unstructured // nil where there is none
 }
 
-// preferred is the version of a kind that the API server prefers, which is also
-// the one that is watched.
+// preferred is the version of a kind that the API server prefers; it is also the version that is
+// watched.
 func (r *reconciler) preferred(kind schema.GroupKind) (schema.GroupVersionKind, error) {
 	mapping, err := r.client.RESTMapper().RESTMapping(kind)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *reconciler) cached(ctx context.Context, kind schema.GroupKind, key type
 	return object, nil
 }
 
-// cluster reads the Cluster of an addon; nil where it, or its kind, is missing.
+// cluster reads the Cluster of an addon. It returns nil if the Cluster, or its kind, is missing.
 func (r *reconciler) cluster(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	cluster, err := r.cached(ctx, clusterKind(), key)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -63,8 +63,7 @@ func (r *reconciler) cluster(ctx context.Context, key types.NamespacedName) (*un
 	return cluster, nil
 }
 
-// surroundings reads the infrastructure cluster and the cloud identity. Clusters
-// without either are fine.
+// surroundings reads the infrastructure cluster and the cloud identity. A Cluster may lack either.
 func (r *reconciler) surroundings(ctx context.Context, cluster *unstructured.Unstructured) (*clusterObjects, error) {
 	objects := &clusterObjects{cluster: cluster}
 	kind, name, ok := infraRef(cluster)
@@ -93,13 +92,12 @@ func (r *reconciler) surroundings(ctx context.Context, cluster *unstructured.Uns
 	return objects, nil
 }
 
-// infrastructureGroup is the group of the kinds that may be a Cluster's
-// infrastructure.
+// infrastructureGroup is the API group of the kinds that may be a Cluster's infrastructure.
 const infrastructureGroup = "infrastructure.cluster.x-k8s.io"
 
-// isInfrastructure tells whether a Cluster's infrastructure may be of a kind. It
-// is watched in all namespaces: with any other, whoever may write a Cluster could
-// have the provider hold all Secrets in memory.
+// isInfrastructure reports whether a Cluster's infrastructure may be of a kind. The kind is watched
+// in all namespaces: if any group were allowed, a user who may write a Cluster could make the
+// provider hold all Secrets in memory.
 func isInfrastructure(kind schema.GroupKind) bool { return kind.Group == infrastructureGroup }
 
 // infraRef is the reference to the infrastructure cluster: by apiVersion in
@@ -126,9 +124,9 @@ func infraRef(cluster *unstructured.Unstructured) (kind schema.GroupKind, name s
 	return schema.GroupKind{Group: group, Kind: ref["kind"]}, ref["name"], ref["kind"] != "" && ref["name"] != ""
 }
 
-// identityOf is the Secret with the credential of an infrastructure cluster. There is none if an
-// OpenStackClusterIdentity names one: CAPO keeps it from the cluster's namespace, and whoever
-// writes templates there could read it.
+// identityOf is the Secret with the credential of an infrastructure cluster. There is none if the
+// cluster refers to an OpenStackClusterIdentity: CAPO keeps that credential out of the cluster's
+// namespace, and anybody who writes templates there could read it.
 func identityOf(infra *unstructured.Unstructured) (string, bool) {
 	if shared, _, _ := unstructured.NestedString(infra.Object, "spec", "identityRef", "type"); shared == "ClusterIdentity" {
 		return "", false
@@ -141,7 +139,7 @@ func identityOf(infra *unstructured.Unstructured) (string, bool) {
 	return name, name != ""
 }
 
-// clusterReady tells whether an addon may go on a cluster, and why not.
+// clusterReady reports whether an addon may be installed on a cluster, and if not, why.
 func clusterReady(cluster *unstructured.Unstructured, bootstrap bool) (bool, string) {
 	if bootstrap {
 		// ControlPlaneInitialized is a condition in both contracts.
@@ -156,8 +154,7 @@ func clusterReady(cluster *unstructured.Unstructured, bootstrap bool) (bool, str
 	return false, "Cluster " + cluster.GetName() + " is not ready"
 }
 
-// condition tells whether a condition is true, wherever a version of Cluster API
-// keeps it.
+// condition reports whether a condition is true, wherever the Cluster API version keeps it.
 func condition(object *unstructured.Unstructured, name string) bool {
 	for _, path := range [][]string{
 		{"status", "conditions"}, {"status", "v1beta2", "conditions"}, {"status", "deprecated", "v1beta1", "conditions"},
@@ -173,8 +170,8 @@ func condition(object *unstructured.Unstructured, name string) bool {
 	return false
 }
 
-// workerless tells whether a cluster is to have no workers. Cluster API counts
-// them since 1.9; where it does not, there may be some.
+// workerless reports whether a cluster is to have no workers. Cluster API counts them since 1.9;
+// where it does not, there may be some.
 func workerless(cluster *unstructured.Unstructured) bool {
 	for _, path := range [][]string{{"status", "workers"}, {"status", "v1beta2", "workers"}} {
 		if workers, found, _ := unstructured.NestedMap(cluster.Object, path...); found {
@@ -185,7 +182,7 @@ func workerless(cluster *unstructured.Unstructured) bool {
 	return false
 }
 
-// deleting tells whether a cluster is on its way out.
+// deleting reports whether a cluster is being deleted.
 func deleting(cluster *unstructured.Unstructured) bool {
 	phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")
 	return cluster.GetDeletionTimestamp() != nil || phase == "Deleting"

@@ -26,16 +26,16 @@ import (
 // renderTime bounds the rendering of one addon's templates.
 const renderTime = 10 * time.Second
 
-// addon is what both kinds are.
+// addon is what both kinds of addon implement.
 type addon interface {
 	client.Object
 	Addon() *v1alpha1.AddonSpec
 	AddonStatus() *v1alpha1.AddonStatus
 }
 
-// desired is what a release is to be made of, before its chart is loaded.
+// desired is what a release is to be made from, before its chart is loaded.
 type desired struct {
-	// digest is of all of it; it is a label value.
+	// digest covers all of it; it is a valid label value.
 	digest    string
 	name      string
 	namespace string
@@ -47,8 +47,8 @@ type desired struct {
 	load func(context.Context) (*chart.Chart, string, error)
 }
 
-// desire renders an addon. Errors are waitError for what is missing yet, and
-// release.Error for templates that are wrong.
+// desire renders an addon. It returns a waitError if something is still missing, and a
+// release.Error if the templates are wrong.
 func (r *reconciler) desire(ctx context.Context, object addon, surroundings *clusterObjects) (*desired, error) {
 	spec := object.Addon()
 	d := &desired{name: releaseName(object), namespace: spec.TargetNamespace, hooks: spec.LifecycleHooks,
@@ -79,7 +79,7 @@ func releaseName(object addon) string {
 	return object.GetName()
 }
 
-// timeout reads a duration; a number is of seconds.
+// timeout reads a duration; a plain number means seconds.
 func timeout(value *intstr.IntOrString, absent time.Duration) (time.Duration, error) {
 	if value == nil {
 		return absent, nil
@@ -94,7 +94,7 @@ func timeout(value *intstr.IntOrString, absent time.Duration) (time.Duration, er
 	return d, nil
 }
 
-// variables are what templates see. What changes without meaning is left out.
+// variables are what templates see, without fields that change without meaning.
 func variables(object addon, surroundings *clusterObjects) (map[string]any, error) {
 	self, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *reconciler) manifestTexts(ctx context.Context, namespace string, source
 	return nil, nil
 }
 
-// sum sets the digest: of the JSON of the parts, whose maps have sorted keys.
+// sum sets the digest: that of the parts as JSON, whose maps have sorted keys.
 func (d *desired) sum(parts ...any) error {
 	data, err := json.Marshal(parts)
 	if err != nil {

@@ -25,8 +25,8 @@ type hookOptions struct {
 	PropagationPolicy *metav1.DeletionPropagation `json:"propagationPolicy"`
 }
 
-// runHooks runs lifecycle hooks one after the other. What is not there is no
-// error: a first install has nothing to patch yet.
+// runHooks runs lifecycle hooks one after the other. A missing resource is no error: a first
+// install has nothing to patch yet.
 func runHooks(ctx context.Context, cluster *target.Cluster, namespace string, hooks []v1alpha1.LifecycleHook, now time.Time) error {
 	for i, hook := range hooks {
 		if err := runHook(ctx, cluster, namespace, hook, now); err != nil {
@@ -67,7 +67,7 @@ func runHook(ctx context.Context, cluster *target.Cluster, namespace string, hoo
 	return nil
 }
 
-// hookNames are the resources that a hook is about.
+// hookNames are the names of the resources that a hook applies to.
 func hookNames(ctx context.Context, resource dynamic.ResourceInterface, hook v1alpha1.LifecycleHook) ([]string, error) {
 	if hook.Name != "" {
 		return []string{hook.Name}, nil

@@ -13,12 +13,12 @@ import (
 const (
 	// maxDelay bounds the delay between attempts.
 	maxDelay = 10 * time.Minute
-	// maxKindDelay bounds it where a kind is missing that an addon may bring.
+	// maxKindDelay bounds the delay if a kind is missing that another addon may install.
 	maxKindDelay = time.Minute
 )
 
-// memory is what a reconciler knows about addons beyond their status. It is lost
-// with the process, which then goes by the status.
+// memory is what a reconciler knows about addons beyond their status. It is lost when the process
+// ends; a new process relies on the status.
 type memory struct {
 	retryDelay time.Duration
 	now        func() time.Time
@@ -28,22 +28,22 @@ type memory struct {
 }
 
 type note struct {
-	// verified is what was last found deployed, and next when to look again.
+	// verified is the digest that was last found deployed, and next the time of the next check.
 	verified string
 	next     time.Time
-	// failures counts attempts that failed; what they were about, and when the
-	// next one is due.
+	// failures counts the failed attempts; failed and generation are what they were about, and
+	// retry is when the next one is due.
 	failures   int
 	failed     string
 	generation int64
 	retry      time.Time
-	// removing is whether the last attempt was to uninstall the release.
+	// removing is whether the last attempt was an uninstallation of the release.
 	removing bool
-	// uninstalled is whether the release is gone, of the addon with this UID: another may have its
-	// name before it is seen to be gone.
+	// uninstalled is whether the release of the addon with this UID is gone: another addon may take
+	// its name before the deletion is noticed.
 	uninstalled bool
 	uid         types.UID
-	// kindMissing is whether the last attempt failed for want of a kind.
+	// kindMissing is whether the last attempt failed because of a missing kind.
 	kindMissing bool
 	cluster     types.NamespacedName
 }
@@ -90,13 +90,13 @@ func (m *memory) due(key types.NamespacedName, object addon, digest string, resy
 	return max(n.next.Sub(m.now()), 0), true
 }
 
-// pinned tells whether the chart that is deployed is the one that the spec pins.
+// pinned reports whether the chart that is deployed is the one that the spec pins.
 func pinned(object addon, status *v1alpha1.AddonStatus) bool {
 	release, ok := object.(*v1alpha1.HelmRelease)
 	return !ok || release.Spec.Chart.Digest == "" || status.ChartDigest == "" || release.Spec.Chart.Digest == status.ChartDigest
 }
 
-// succeeded notes that a digest is deployed.
+// succeeded records that a digest is deployed.
 func (m *memory) succeeded(key types.NamespacedName, digest string, resync time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *memory) succeeded(key types.NamespacedName, digest string, resync time.
 	m.byKey[key] = &note{verified: digest, next: m.now().Add(period)}
 }
 
-// gone notes that the release of an addon was uninstalled.
+// gone records that the release of an addon was uninstalled.
 func (m *memory) gone(key types.NamespacedName, uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *memory) uninstalled(key types.NamespacedName, uid types.UID) bool {
 	return ok && n.uninstalled && n.uid == uid
 }
 
-// failure is an attempt that failed.
+// failure is a failed attempt.
 type failure struct {
 	digest      string
 	generation  int64
@@ -127,14 +127,14 @@ type failure struct {
 	kindMissing bool
 	// removing is of an attempt to uninstall.
 	removing bool
-	// permanent failures are tried again after the resync period only.
+	// permanent failures are retried only after the resync period.
 	permanent time.Duration
 	// notBefore is the earliest time of the next attempt, or zero.
 	notBefore time.Time
 }
 
-// fail notes a failure and returns how many there were in a row and the delay
-// until the next attempt: it doubles with each.
+// fail records a failure and returns how many there were in a row and the delay until the next
+// attempt. The delay doubles with each failure.
 func (m *memory) fail(key types.NamespacedName, f failure) (int, time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,8 +174,8 @@ func (m *memory) wait(key types.NamespacedName) time.Duration {
 	return 0
 }
 
-// waitingForKinds makes the addons of a cluster due that wait for a kind, and
-// returns them: another addon may just have brought it.
+// waitingForKinds makes those addons of a cluster due that wait for a kind, and returns them:
+// another addon may just have installed it.
 func (m *memory) waitingForKinds(cluster types.NamespacedName) []types.NamespacedName {
 	m.mu.Lock()
 	defer m.mu.Unlock()

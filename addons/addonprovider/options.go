@@ -25,34 +25,34 @@ type Options struct {
 	// Mirrors replaces the beginning of repository addresses: the longest key
 	// that fits is replaced by its value. Nil: none.
 	Mirrors map[string]string
-	// TrustBundleFile has PEM certificates that chart repositories are also
-	// trusted by, besides the system's. Empty: the system's only.
+	// TrustBundleFile has PEM certificates by which chart repositories are also trusted, besides
+	// the system's. Empty: the system's only.
 	TrustBundleFile string
-	// DefaultTimeout is how long a change of a release may take where the
-	// addon does not say. 0: 1 h.
+	// DefaultTimeout is how long a change of a release may take if the addon does not set it.
+	// 0: 1 h.
 	DefaultTimeout time.Duration
-	// ResyncPeriod is how often deployed releases are compared with what is on
-	// the target, and permanent failures tried again. 0: 1 h; negative: never.
+	// ResyncPeriod is how often deployed releases are compared with what is on the target, and
+	// permanent failures retried. 0: 1 h; negative: never.
 	ResyncPeriod time.Duration
 	// RetryDelay is the first delay after a failure; it doubles up to 10 min.
 	// 0: 15 s.
 	RetryDelay time.Duration
-	// MaxConcurrent bounds the releases that are worked on at a time, those
-	// that only wait for readiness not counted. 0: 4.
+	// MaxConcurrent bounds how many releases are worked on at a time, not counting those that only
+	// wait for readiness. 0: 4.
 	MaxConcurrent int
 	// MaxConcurrentPerCluster is the same for one cluster. 0: 2.
 	MaxConcurrentPerCluster int
 	// HistoryMax is how many revisions of a release are kept. 0: 10.
 	HistoryMax int
-	// RequestTimeout is of a single request to a target cluster. 0: 30 s.
+	// RequestTimeout bounds a single request to a target cluster. 0: 30 s.
 	RequestTimeout time.Duration
-	// Clusters are the connections to target clusters, where others share them. Nil: they are
-	// made of the options.
+	// Clusters are the connections to target clusters, if others share them. Nil: they are made
+	// from the options.
 	Clusters *target.Clusters
 }
 
-// Connections are connections to target clusters as the options say. wrap is put around their
-// transports; nil puts none.
+// Connections returns connections to target clusters, made from the options. wrap is put around
+// their transports; nil puts none.
 func (o Options) Connections(wrap func(http.RoundTripper) http.RoundTripper) *target.Clusters {
 	o.defaults()
 	return target.NewClusters(o.RequestTimeout, o.MaxConcurrentPerCluster, o.MaxConcurrent).Wrapped(wrap)

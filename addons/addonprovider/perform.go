@@ -14,16 +14,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/charts"
 )
 
-// recorded is what an addon's status says about its release.
+// recorded is what an addon's status records about its release.
 type recorded struct {
 	revision int
 	digest   string
-	// pending is that it was not ready yet when that was written.
+	// pending is whether the release was not ready yet when the status was written.
 	pending bool
 }
 
-// connect returns a client of a release, holding a place on its cluster, which
-// the caller leaves.
+// connect returns a client for a release, with a place on its cluster. The caller leaves the place.
 func (r *reconciler) connect(ctx context.Context, d *desired, report *reporter) (*release.Client, *target.Cluster, *target.Place, error) {
 	kubeconfig, err := target.Kubeconfig(ctx, r.live, d.cluster)
 	if err != nil {
@@ -52,8 +51,8 @@ func (r *reconciler) connect(ctx context.Context, d *desired, report *reporter) 
 	return client, cluster, place, nil
 }
 
-// perform makes a release what is desired. What is so already is only compared
-// with what is on the cluster.
+// perform makes a release what is desired. A release that already is as desired is only compared
+// with the cluster.
 func (r *reconciler) perform(ctx context.Context, d *desired, known recorded, report *reporter) outcome {
 	client, cluster, place, err := r.connect(ctx, d, report)
 	if err != nil {
@@ -111,8 +110,8 @@ func (r *reconciler) change(ctx context.Context, client *release.Client, cluster
 	return outcome{changed: true, result: result, chartDigest: chartDigest, forWorkers: result.ForWorkers}
 }
 
-// settle brings back what is missing of a release that is deployed as desired,
-// and finishes what an interruption left.
+// settle restores what is missing from a release that is deployed as desired, and finishes what an
+// interruption left.
 func (r *reconciler) settle(ctx context.Context, client *release.Client, cluster *target.Cluster, d *desired, state release.State, known recorded) outcome {
 	if known.digest != d.digest {
 		if err := runHooks(ctx, cluster, d.namespace, d.hooks.PostUpgrade, time.Now()); err != nil {
@@ -135,7 +134,7 @@ func (r *reconciler) settle(ctx context.Context, client *release.Client, cluster
 	return outcome{err: err, corrected: corrected, forWorkers: waits}
 }
 
-// remove takes a release away.
+// remove uninstalls a release.
 func (r *reconciler) remove(ctx context.Context, d *desired, report *reporter) outcome {
 	report.phase(v1alpha1.PhaseUninstalling, "uninstalling")
 	client, cluster, place, err := r.connect(ctx, d, report)
@@ -163,8 +162,8 @@ func hookError(err error) error {
 	return &release.Error{Kind: release.HookFailed, Err: err}
 }
 
-// chartError says what can be done about a chart that could not be loaded. One
-// that is missing may be published yet.
+// chartError adds what can be done about a chart that could not be loaded. A missing chart may
+// still be published.
 func chartError(err error) error {
 	switch {
 	case errors.Is(err, charts.ErrDigest), errors.Is(err, charts.ErrInvalid):

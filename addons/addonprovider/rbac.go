@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
-// Rules are what the addon provider may do on the management cluster, as rules
-// of a ClusterRole. Leader election is the caller's.
+// Rules are what the addon provider may do on the management cluster, as rules of a ClusterRole.
+// The rules for leader election are up to the caller.
 func Rules() []rbacv1.PolicyRule {
 	read := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{

@@ -20,12 +20,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/charts"
 )
 
-// reconciler keeps the addons of one kind. It itself only looks at the
-// management cluster; what takes long, or may, is done by jobs.
+// reconciler handles the addons of one kind. It only looks at the management cluster itself; jobs
+// do what takes long, or may take long.
 type reconciler struct {
 	newAddon func() addon
 	options  Options
-	// client reads from the cache, live from the API server.
+	// client reads from the cache, live directly from the API server.
 	client   client.Client
 	live     client.Reader
 	watches  watcher
@@ -63,7 +63,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: after}, err
 }
 
-// saveStatus writes the status where it changed.
+// saveStatus writes the status if it changed.
 func (r *reconciler) saveStatus(ctx context.Context, before, object addon) error {
 	if reflect.DeepEqual(before.AddonStatus(), object.AddonStatus()) {
 		return nil
@@ -80,8 +80,7 @@ func (r *reconciler) saveStatus(ctx context.Context, before, object addon) error
 	return nil
 }
 
-// step does what is due and returns when to look again without an event; 0 is
-// never.
+// step does what is due and returns when to look again without an event; 0 means never.
 func (r *reconciler) step(ctx context.Context, object addon) (time.Duration, error) {
 	spec, status := object.Addon(), object.AddonStatus()
 	status.ObservedGeneration = object.GetGeneration()
@@ -130,7 +129,7 @@ func (r *reconciler) step(ctx context.Context, object addon) (time.Duration, err
 	return r.stepRelease(ctx, object, cluster, j)
 }
 
-// stepRelease renders the addon and starts a job where there is something to do.
+// stepRelease renders the addon and starts a job if there is something to do.
 func (r *reconciler) stepRelease(ctx context.Context, object addon, cluster *unstructured.Unstructured, j *job) (time.Duration, error) {
 	key := keyOf(object)
 	surroundings, err := r.surroundings(ctx, cluster)
@@ -164,7 +163,7 @@ func (r *reconciler) stepRelease(ctx context.Context, object addon, cluster *uns
 	return 0, nil
 }
 
-// identify sets the finalizer, the labels others find addons by, and the owner.
+// identify sets the finalizer, the labels by which others find addons, and the owner.
 func (r *reconciler) identify(ctx context.Context, object addon, cluster *unstructured.Unstructured) error {
 	before, ok := object.DeepCopyObject().(addon)
 	if !ok {
@@ -191,8 +190,8 @@ func (r *reconciler) identify(ctx context.Context, object addon, cluster *unstru
 	return r.patchMetadata(ctx, before, object)
 }
 
-// patchMetadata writes metadata, unless the object changed meanwhile; the status
-// of the object at hand is kept.
+// patchMetadata writes the metadata, unless the object has changed meanwhile; the status of the
+// given object is kept.
 func (r *reconciler) patchMetadata(ctx context.Context, before, object addon) error {
 	status := *object.AddonStatus()
 	*object.AddonStatus() = *before.AddonStatus()
@@ -204,7 +203,7 @@ func (r *reconciler) patchMetadata(ctx context.Context, before, object addon) er
 	return nil
 }
 
-// stepDeletion takes the release away, unless its cluster goes with all it has.
+// stepDeletion uninstalls the release, unless its cluster is deleted with everything on it.
 func (r *reconciler) stepDeletion(ctx context.Context, object addon, cluster *unstructured.Unstructured, j *job) (time.Duration, error) {
 	key, status := keyOf(object), object.AddonStatus()
 	if !controllerutil.ContainsFinalizer(object, v1alpha1.Finalizer) {
@@ -250,14 +249,14 @@ func (r *reconciler) stepDeletion(ctx context.Context, object addon, cluster *un
 	return 0, nil
 }
 
-// moved tells whether `clusterctl move` deletes the addon, because its cluster
-// lives on in another management cluster.
+// moved reports whether `clusterctl move` deletes the addon, because its cluster lives on in
+// another management cluster.
 func moved(object addon) bool {
 	_, ok := object.GetAnnotations()[v1alpha1.MovedAnnotation]
 	return ok
 }
 
-// release lets an addon go.
+// release removes the finalizer of an addon.
 func (r *reconciler) release(ctx context.Context, object addon) error {
 	before, ok := object.DeepCopyObject().(addon)
 	if !ok {

@@ -1,5 +1,5 @@
-// Package addonprovider keeps Helm releases and manifests on the clusters that
-// Cluster API makes: the controllers of addons.stackhpc.com/v1alpha1.
+// Package addonprovider maintains Helm releases and manifests on the clusters that Cluster API
+// makes: the controllers of addons.stackhpc.com/v1alpha1.
 package addonprovider
 
 import (
@@ -30,9 +30,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/charts"
 )
 
-// Setup adds the controllers to a manager. It brings its own cache and needs
-// nothing of the manager's but its configuration and events; the definitions of
-// v1alpha1 must be on the cluster, those of Cluster API may come later.
+// Setup adds the controllers to a manager. It has its own cache and uses only the configuration and
+// the events of the manager. The definitions of v1alpha1 must be on the cluster; those of Cluster
+// API may come later.
 func Setup(mgr manager.Manager, options Options) error {
 	options, err := options.complete()
 	if err != nil {
@@ -63,9 +63,9 @@ func Setup(mgr manager.Manager, options Options) error {
 	return s.add("Manifests", func() addon { return &v1alpha1.Manifests{} }, func() client.ObjectList { return &v1alpha1.ManifestsList{} })
 }
 
-// newManagement is the management cluster with a cache for what addons need:
-// everything of Secrets and ConfigMaps but names and labels is read when it is
-// needed, and only labelled ones are watched.
+// newManagement returns the management cluster with a cache for what addons need: Secrets and
+// ConfigMaps are cached by name and labels only, everything else of them is read when it is needed,
+// and only labelled ones are watched.
 func newManagement(mgr manager.Manager, namespace string) (cluster.Cluster, error) {
 	watched, err := labels.NewRequirement(v1alpha1.WatchLabel, selection.Exists, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func newManagement(mgr manager.Manager, namespace string) (cluster.Cluster, erro
 	return management, nil
 }
 
-// namesOnly keeps what identifies a source.
+// namesOnly keeps only what identifies a source.
 func namesOnly(object any) (any, error) {
 	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
 		m.Annotations, m.ManagedFields, m.OwnerReferences, m.Finalizers = nil, nil, nil, nil
@@ -160,7 +160,7 @@ func (s *setup) index(object addon) error {
 	return nil
 }
 
-// watch adds the watches that are always there.
+// watch adds the watches that always exist.
 func (s *setup) watch(c controller.Controller, f *finder, object addon, events chan event.GenericEvent) error {
 	objects := s.management.GetCache()
 	sources := []source.Source{
@@ -180,7 +180,7 @@ func (s *setup) watch(c controller.Controller, f *finder, object addon, events c
 	return nil
 }
 
-// specChanged lets pass what is not just the controller's own status.
+// specChanged passes changes other than those of the controller's own status.
 func specChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{})
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
-// waitError is something that is missing yet: no failure, and tried again when
-// it appears.
+// waitError is an error about something that is still missing. It is no failure; the addon is tried
+// again when the missing object appears.
 type waitError struct{ reason, message string }
 
 func (e *waitError) Error() string { return e.message }
 
-// source reads a Secret or ConfigMap that an addon refers to, and labels it so
-// that its changes are seen.
+// source reads a Secret or ConfigMap that an addon refers to, and labels it so that changes of it
+// are seen.
 func (r *reconciler) source(ctx context.Context, kind string, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: kind})
@@ -68,7 +68,7 @@ func contents(object *unstructured.Unstructured) map[string]string {
 	return data
 }
 
-// text reads one key of a source.
+// text reads the value of one key of a source.
 func (r *reconciler) text(ctx context.Context, kind, namespace string, ref v1alpha1.NameKey) (string, error) {
 	object, err := r.source(ctx, kind, types.NamespacedName{Namespace: namespace, Name: ref.Name})
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *reconciler) text(ctx context.Context, kind, namespace string, ref v1alp
 	return text, nil
 }
 
-// namedText is a text and where it is from.
+// namedText is a text and where it comes from.
 type namedText struct{ name, text string }
 
 // texts reads the keys of a source in alphabetical order.

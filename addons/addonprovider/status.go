@@ -25,16 +25,16 @@ import (
 const (
 	// maxMessage bounds messages in a status, in bytes.
 	maxMessage = 2048
-	// patience is how many temporary failures in a row make the phase Failed;
-	// it is tried again all the same.
+	// patience is how many temporary failures in a row make the phase Failed; the addon is retried
+	// all the same.
 	patience = 6
-	// longPatience is the same where another addon, or the cluster, is waited for.
+	// longPatience is the same for waiting for another addon or for the cluster.
 	longPatience = 30
 )
 
-// labelValue is a text as the value of a label. Texts that no label may have, such
-// as long ones, end in a hash: what an author writes into the spec must not
-// keep the addon from having a status.
+// labelValue turns a text into a valid label value. A text that no label may have, such as a long
+// one, gets a hash at its end: what an author writes into the spec must not keep the addon from
+// having a status.
 func labelValue(text string) string {
 	if len(validation.IsValidLabelValue(text)) == 0 {
 		return text
@@ -72,14 +72,14 @@ func readyReason(object addon) string {
 	return ""
 }
 
-// pending says whether a release that is deployed is still to become ready: it
-// waited for workers, or for its workloads after they came, in vain.
+// pending reports whether a deployed release has yet to become ready: it waited in vain for
+// workers, or for its workloads after the workers came.
 func pending(object addon) bool {
 	reason := readyReason(object)
 	return reason == v1alpha1.ReasonWaitingForWorkers || reason == v1alpha1.ReasonReleaseFailed
 }
 
-// stalled says whether only a user can help.
+// stalled reports whether only a user can help.
 func stalled(object addon, is bool, reason, message string) {
 	if !is {
 		meta.RemoveStatusCondition(&object.AddonStatus().Conditions, v1alpha1.StalledCondition)
@@ -101,8 +101,8 @@ func (r *reconciler) waits(object addon, what *waitError) {
 	stalled(object, false, "", "")
 }
 
-// pausedAnnotation is Cluster API's: recovery holds addons by it until they are
-// proved, without a change of their spec.
+// pausedAnnotation is Cluster API's. A recovery pauses addons with it until they are proved,
+// without changing their spec.
 const pausedAnnotation = "cluster.x-k8s.io/paused"
 
 func held(object addon) bool {
@@ -175,7 +175,7 @@ func confirm(object addon) {
 	applied(object, metav1.ConditionTrue, v1alpha1.ReasonDeployed, fmt.Sprintf("revision %d is deployed", object.AddonStatus().Revision))
 }
 
-// applied says that the release is on the cluster as desired, and whether it runs.
+// applied says that the release is on the cluster as desired, and whether it is ready.
 func applied(object addon, runs metav1.ConditionStatus, reason, message string) {
 	status := object.AddonStatus()
 	status.Phase, status.FailureMessage, status.Failures = v1alpha1.PhaseDeployed, "", 0
@@ -183,7 +183,7 @@ func applied(object addon, runs metav1.ConditionStatus, reason, message string) 
 	stalled(object, false, "", "")
 }
 
-// failed puts an error into the status and returns when it is tried again.
+// failed puts an error into the status and returns when the next attempt is.
 func (r *reconciler) failed(object addon, o *outcome) time.Duration {
 	key, status := keyOf(object), object.AddonStatus()
 	cluster := types.NamespacedName{Namespace: key.Namespace, Name: object.Addon().ClusterName}
@@ -221,8 +221,8 @@ func (r *reconciler) failed(object addon, o *outcome) time.Duration {
 	return delay
 }
 
-// phaseAfter is the phase after a failure. The Magnum driver gives a cluster up
-// when an addon is Failed, so that what may go away by itself is not at once.
+// phaseAfter is the phase after a failure. The Magnum driver gives up a cluster when an addon is
+// Failed, so a failure that may go away by itself does not make it Failed at once.
 func phaseAfter(kind release.Kind, count int, status *v1alpha1.AddonStatus, o *outcome) v1alpha1.Phase {
 	phase := status.Phase
 	if o.phase != "" {

@@ -32,12 +32,11 @@ type watcher interface {
 	ensure(ctx context.Context, kind schema.GroupVersionKind) error
 }
 
-// watches adds watches of Cluster API's kinds when they are first needed: their
-// definitions may come later than the controllers, and which infrastructure
-// there is only the clusters say.
+// watches adds watches for Cluster API's kinds when they are first needed: their definitions may
+// come later than the controllers, and only the clusters say which infrastructure there is.
 type watches struct {
 	cache cache.Cache
-	// parts are a controller and what finds its addons, for each kind of addon.
+	// parts are, for each kind of addon, a controller and a finder of its addons.
 	parts []part
 
 	mu   sync.Mutex
@@ -71,8 +70,8 @@ func (w *watches) ensure(_ context.Context, kind schema.GroupVersionKind) error 
 	return nil
 }
 
-// significant lets pass the changes that templates or gates could see: not those
-// of heartbeats and messages in conditions.
+// significant passes the changes that templates or gates could see, but not those of heartbeats and
+// of messages in conditions.
 func significant() predicate.TypedPredicate[*unstructured.Unstructured] {
 	return predicate.TypedFuncs[*unstructured.Unstructured]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*unstructured.Unstructured]) bool {
@@ -81,7 +80,7 @@ func significant() predicate.TypedPredicate[*unstructured.Unstructured] {
 	}
 }
 
-// essence is what counts of an object of Cluster API.
+// essence is the part of a Cluster API object whose changes matter.
 func essence(object *unstructured.Unstructured) map[string]any {
 	status := map[string]any{}
 	if all, ok := object.Object["status"].(map[string]any); ok {
@@ -101,11 +100,11 @@ func essence(object *unstructured.Unstructured) map[string]any {
 	}
 }
 
-// finder finds the addons of one kind that something else concerns.
+// finder finds the addons of one kind that a change of another object concerns.
 type finder struct {
 	client  client.Client
 	newList func() client.ObjectList
-	// identities knows which Secrets are clusters' credentials.
+	// identities knows which Secrets are credentials of clusters.
 	identities *identities
 }
 
@@ -135,9 +134,9 @@ func (f *finder) ofCluster(ctx context.Context, cluster *unstructured.Unstructur
 	return f.list(ctx, cluster.GetNamespace(), clusterIndex, cluster.GetName())
 }
 
-// ofInfra finds the addons of the clusters that refer to an infrastructure
-// cluster. It only reads the clusters, and without copies: each of a thousand
-// asks for all of them when the controllers start.
+// ofInfra finds the addons of the clusters that refer to an infrastructure cluster. It only reads
+// the clusters, and does not copy them: when the controllers start, each of a thousand
+// infrastructure clusters asks for all of them.
 func (f *finder) ofInfra(ctx context.Context, infra *unstructured.Unstructured) []reconcile.Request {
 	mapping, err := f.client.RESTMapper().RESTMapping(clusterKind())
 	if err != nil {
@@ -158,8 +157,8 @@ func (f *finder) ofInfra(ctx context.Context, infra *unstructured.Unstructured) 
 	return requests
 }
 
-// ofSource finds the addons that refer to a Secret or ConfigMap, or whose
-// cluster's credential it is.
+// ofSource finds the addons that refer to a Secret or ConfigMap, or to whose cluster it is the
+// credential.
 func (f *finder) ofSource(kind string) func(context.Context, client.Object) []reconcile.Request {
 	return func(ctx context.Context, object client.Object) []reconcile.Request {
 		requests := f.list(ctx, object.GetNamespace(), sourceIndex, kind+"/"+object.GetName())
@@ -172,7 +171,7 @@ func (f *finder) ofSource(kind string) func(context.Context, client.Object) []re
 	}
 }
 
-// references are the Secrets and ConfigMaps an addon refers to, as kind/name.
+// references are the Secrets and ConfigMaps that an addon refers to, as kind/name.
 func references(object client.Object) []string {
 	var all []string
 	add := func(kind, name string) { all = append(all, kind+"/"+name) }
@@ -210,7 +209,7 @@ func newIdentities() *identities {
 	return &identities{byName: map[types.NamespacedName]string{}, bySecret: map[types.NamespacedName]map[string]bool{}}
 }
 
-// set notes the credential of a cluster; empty where it has none.
+// set records the credential of a cluster; it is empty if the cluster has none.
 func (i *identities) set(cluster types.NamespacedName, secret string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

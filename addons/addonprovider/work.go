@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
-// work is what is being done on target clusters: at most one job per addon, each
-// in a goroutine of its own, so that no reconciliation waits for a cluster.
+// work is what is being done on target clusters: at most one job per addon, each in its own
+// goroutine, so that no reconciliation waits for a cluster.
 type work struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	jobs   sync.WaitGroup
-	// notify is told of an addon whose job has something new.
+	// notify is called with an addon whose job has news.
 	notify func(types.NamespacedName)
 
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ type job struct {
 // outcome is how a job ended.
 type outcome struct {
 	err error
-	// digest is of what the job was about.
+	// digest is the digest of what the job was about.
 	digest      string
 	uninstall   bool
 	phase       v1alpha1.Phase
@@ -52,8 +52,8 @@ func newWork(notify func(types.NamespacedName)) *work {
 	return &work{ctx: ctx, cancel: cancel, notify: notify, byKey: map[types.NamespacedName]*job{}}
 }
 
-// Start ends all jobs when its context ends, and waits for them. It is a
-// manager's runnable.
+// Start waits for the end of its context, then ends all jobs and waits for them. A manager runs it
+// as a runnable.
 func (w *work) Start(ctx context.Context) error {
 	<-ctx.Done()
 	w.cancel()
@@ -80,8 +80,7 @@ func (w *work) begin(key types.NamespacedName, digest string, uninstall bool, do
 	})
 }
 
-// take returns a copy of an addon's job, or nil; a finished one is gone after
-// that.
+// take returns a copy of an addon's job, or nil. A finished job is removed by that.
 func (w *work) take(key types.NamespacedName) *job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +95,7 @@ func (w *work) take(key types.NamespacedName) *job {
 	return &seen
 }
 
-// reporter lets a job tell what it does.
+// reporter lets a job report what it does.
 type reporter struct {
 	work *work
 	key  types.NamespacedName

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// writes knows the version that each addon's status was last written in, until
-// the cache has it. A status is patched by what differs from the one that was
-// read: one step after another on an older status would leave half of each.
+// writes knows the version in which each addon's status was last written, until the cache has that
+// version. A status is patched with the difference to the one that was read: if a step worked on an
+// older status, the result would be half of each.
 type writes struct {
 	mu    sync.Mutex
 	byKey map[types.NamespacedName]string
@@ -31,7 +31,7 @@ func (w *writes) forget(key types.NamespacedName) {
 	delete(w.byKey, key)
 }
 
-// awaited tells whether a version may be older than what was written.
+// awaited reports whether a version may be older than the last one written.
 func (w *writes) awaited(key types.NamespacedName, version string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,8 +42,8 @@ func (w *writes) awaited(key types.NamespacedName, version string) bool {
 	return ok && wrote != version
 }
 
-// read returns an addon from the cache, or from the API server while the cache
-// does not have what was written last.
+// read returns an addon from the cache, or from the API server while the cache lacks what was
+// written last.
 func (r *reconciler) read(ctx context.Context, key types.NamespacedName) (addon, error) {
 	cached := r.newAddon()
 	if err := r.client.Get(ctx, key, cached); err != nil {

@@ -1,6 +1,6 @@
-// Package causes watches clusters of Cluster API that are not available, and tells why: by an
-// event on the Cluster for each new cause, and by a metric. It asks the same engine as
-// `slipway why`. Clusters of the Magnum API are left to its controllers, which do the same.
+// Package causes watches Cluster API clusters that are not available, and reports why: by an event
+// on the Cluster for each new cause, and by a metric. It asks the same engine as `slipway why`.
+// Clusters of the Magnum API are left to its controllers, which do the same.
 package causes
 
 import (
@@ -28,13 +28,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/clusterapi"
 )
 
-// Name is the set's, in events and logs.
+// Name is the name of the set in events and logs.
 const Name = "causes"
 
-// every is how often clusters are looked at: the answers of clouds serve as long.
+// every is how often clusters are checked: the answers of clouds are reused for as long.
 const every = time.Minute
 
-// Rules are what the watch may do, as rules of a ClusterRole. Secrets may be got, never
+// Rules are what the watch may do, as rules of a ClusterRole. Secrets may be read, but never
 // listed: one at a time, to ask the cloud of a cluster that is not available.
 func Rules() []rbacv1.PolicyRule {
 	read := []string{"get", "list"}
@@ -53,7 +53,7 @@ func Rules() []rbacv1.PolicyRule {
 	}
 }
 
-// Setup adds the watch to a manager. It runs where that is the leader.
+// Setup adds the watch to a manager. It runs only on the leader.
 func Setup(mgr manager.Manager) error {
 	client, err := dynamic.NewForConfig(mgr.GetConfig())
 	if err != nil {
@@ -66,7 +66,7 @@ func Setup(mgr manager.Manager) error {
 	return mgr.Add(w)
 }
 
-// watch looks at clusters again and again.
+// watch checks clusters again and again.
 type watch struct {
 	client dynamic.Interface
 	clouds *look.Cache
@@ -81,7 +81,7 @@ func newWatch(client dynamic.Interface, events record.EventRecorder, log logr.Lo
 	return &watch{client: client, clouds: look.NewCache(now), events: events, log: log, now: now, told: memory{}, tally: newTally()}
 }
 
-// Start looks until ctx ends.
+// Start checks until ctx ends.
 func (w *watch) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := w.look(ctx); err != nil && ctx.Err() == nil {
@@ -91,7 +91,7 @@ func (w *watch) Start(ctx context.Context) error {
 	return nil
 }
 
-// look looks once.
+// look checks once.
 func (w *watch) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, every, fmt.Errorf("no answer within %s", every))
 	defer cancel()

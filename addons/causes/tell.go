@@ -18,18 +18,18 @@ import (
 // id is a cause of a cluster.
 type id struct{ reason, object string }
 
-// seen is since when a cause was seen, and whether it was told.
+// seen is since when a cause was seen, and whether it was reported.
 type seen struct {
 	at   time.Time
 	told bool
 }
 
-// memory are the causes of clusters that were seen when they were looked at last.
+// memory has the causes of each cluster that were seen at the last check.
 type memory map[types.NamespacedName]map[id]seen
 
-// learn notes the causes of a cluster, and returns those to be told: once each, if waiting
-// alone does not end them, and if they last, because controllers that start report some that
-// go away.
+// learn records the causes of a cluster, and returns those to be reported: once each, if waiting
+// alone does not end them, and if they last, because controllers that start report some that go
+// away.
 func (m memory) learn(key types.NamespacedName, all []cause.Finding, now time.Time) (fresh []cause.Finding) {
 	next := map[id]seen{}
 	for _, f := range all {
@@ -51,7 +51,7 @@ func (m memory) learn(key types.NamespacedName, all []cause.Finding, now time.Ti
 	return fresh
 }
 
-// keep forgets the clusters that are not among those.
+// keep forgets all clusters but those.
 func (m memory) keep(those map[types.NamespacedName][]cause.Finding) {
 	for key := range m {
 		if _, there := those[key]; !there {
@@ -60,7 +60,7 @@ func (m memory) keep(those map[types.NamespacedName][]cause.Finding) {
 	}
 }
 
-// longest is how much of a cause an event has room for.
+// longest is how much of a cause fits into an event.
 const longest = 1000
 
 // tell writes an event on a Cluster for each cause. The reason of the event is the cause's
@@ -72,8 +72,8 @@ func (w *watch) tell(cluster *unstructured.Unstructured, fresh []cause.Finding) 
 	}
 }
 
-// tally counts clusters by cause. It is a collector of Prometheus: there are as many series as
-// reasons that were seen, whatever the number of clusters.
+// tally counts clusters by cause. It is a Prometheus collector: there are as many series as reasons
+// that were seen, whatever the number of clusters.
 type tally struct {
 	mu       sync.Mutex
 	count    map[string]int
@@ -88,8 +88,8 @@ func newTally() *tally {
 		looked:   prometheus.NewDesc("slipway_cluster_cause_looked_timestamp_seconds", "When the clusters were last looked at.", nil, nil)}
 }
 
-// set replaces the counts: of a cluster with two machines of the same reason once. A reason
-// that is gone stays with 0, so that alerts end.
+// set replaces the counts. A cluster with two machines of the same reason counts once. A reason
+// that no longer occurs stays with 0, so that alerts end.
 func (t *tally) set(all map[types.NamespacedName][]cause.Finding, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,13 +108,13 @@ func (t *tally) set(all map[types.NamespacedName][]cause.Finding, at time.Time) 
 	t.at = at
 }
 
-// Describe is for Prometheus.
+// Describe implements prometheus.Collector.
 func (t *tally) Describe(to chan<- *prometheus.Desc) {
 	to <- t.clusters
 	to <- t.looked
 }
 
-// Collect is for Prometheus. A process that is not the leader has nothing to say.
+// Collect implements prometheus.Collector. A process that is not the leader reports nothing.
 func (t *tally) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +127,7 @@ func (t *tally) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// register adds the metrics to a registry, which in tests may have them already.
+// register adds the metrics to a registry. In tests, the registry may have them already.
 func (t *tally) register(registry prometheus.Registerer) error {
 	err := registry.Register(t)
 	var already prometheus.AlreadyRegisteredError

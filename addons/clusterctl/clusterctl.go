@@ -20,9 +20,8 @@ import (
 // precedence over the repository's.
 const overridesFolder = "overridesFolder"
 
-// New returns a clusterctl client whose providers and cert-manager are those of
-// a bundle. Variables of the components, such as feature gates, are
-// taken from variables, and from nowhere else.
+// New returns a clusterctl client whose providers and cert-manager are those of a bundle. Variables
+// of the components, such as feature gates, come from variables only.
 func New(ctx context.Context, folder *bundle.Folder, variables map[string]string) (client.Client, error) {
 	configuration, err := Config(ctx, folder, variables)
 	if err != nil {
@@ -35,7 +34,7 @@ func New(ctx context.Context, folder *bundle.Folder, variables map[string]string
 	return c, nil
 }
 
-// Config is the clusterctl configuration that points into a bundle.
+// Config is the clusterctl configuration that points to a bundle.
 func Config(ctx context.Context, folder *bundle.Folder, variables map[string]string) (config.Client, error) {
 	versions := component.VersionsIn(folder.Bill())
 	dir, err := filepath.Abs(filepath.Join(folder.Dir(), component.ProviderDir))

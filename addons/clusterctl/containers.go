@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// eachContainer lets change look at each container of the Deployments among objects, and keeps
-// what it changed. Errors name the Deployment.
+// eachContainer calls change with each container of the Deployments among objects, and keeps what
+// it changed. Errors name the Deployment.
 func eachContainer(objects []*unstructured.Unstructured, change func(deployment *unstructured.Unstructured, container map[string]any) error) error {
 	path := []string{"spec", "template", "spec", "containers"}
 	for _, object := range objects {

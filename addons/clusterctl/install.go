@@ -22,40 +22,41 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// ORC is the name of the resource controller in settings: it is no provider of
-// clusterctl's, but CAPO needs it.
+// ORC is the name of the resource controller in settings: clusterctl does not know it as a
+// provider, but CAPO needs it.
 const ORC = "openstack-resource-controller"
 
 // Installation puts cert-manager, Cluster API, its providers and ORC on a
 // cluster. It may be run again at any point.
 type Installation struct {
 	Bundle *bundle.Folder
-	// Cluster is where to; Kubeconfig is the path of a file that leads there
-	// too, which the clusterctl library wants.
+	// Cluster is the cluster to install on; Kubeconfig is the path of a kubeconfig for it, which
+	// the clusterctl library needs.
 	Cluster    *kube.Cluster
 	Kubeconfig string
-	// Settings by the label of the provider, such as "cluster-api", or ORC.
+	// Settings are by the label of the provider, such as "cluster-api", or by ORC.
 	Settings map[string]Settings
-	// TrustBundle has certificates in PEM that cert-manager trusts besides the
-	// system's: those of issuers.
+	// TrustBundle has PEM certificates that cert-manager trusts besides the system's: those of
+	// issuers.
 	TrustBundle string
 	// Environment are variables of all controllers, such as those of a proxy.
 	Environment map[string]string
-	// Alone says that the cluster has one node for good, as a seed has: controllers hold no lease.
+	// Alone means that the cluster always has a single node, as a seed does: its controllers hold
+	// no lease.
 	Alone bool
-	// Progress receives what is waited for; nil is nobody.
+	// Progress receives what is waited for; it may be nil.
 	Progress func(string)
 }
 
-// orcManifest is ORC's place in a bundle.
+// orcManifest is the path of ORC's manifest in a bundle.
 const orcManifest = "manifests/openstack-resource-controller.yaml"
 
-// Run makes everything so and returns when all controllers are available.
+// Run installs everything and returns when all controllers are available.
 //
-// `clusterctl init` does the same one object after the other; here whatever
-// does not need another goes at once, which halves the time on a small machine.
-// What clusterctl keeps about its providers is written as it does, so that its
-// own commands keep working.
+// `clusterctl init` does the same one object after the other. Here, objects that do not depend on
+// each other are applied at the same time, which halves the time on a small machine. The records
+// that clusterctl keeps about its providers are written as clusterctl does, so that its own
+// commands keep working.
 func (i Installation) Run(ctx context.Context) error {
 	p, err := i.parts(ctx)
 	if err != nil {
@@ -82,7 +83,7 @@ func (i Installation) Run(ctx context.Context) error {
 	return p.note(ctx)
 }
 
-// migrate prepares the objects that are there for the definitions of the parts.
+// migrate prepares the existing objects for the definitions of the parts.
 func (p parts) migrate(ctx context.Context) error {
 	c, err := p.proxy.NewClient(ctx)
 	if err != nil {
@@ -91,8 +92,8 @@ func (p parts) migrate(ctx context.Context) error {
 	return Migrate(ctx, c, slices.Concat(p.certManager, p.orc, p.objects))
 }
 
-// note writes the inventory of providers: they are in it when all is there, as
-// clusterctl has it.
+// note writes the inventory of providers. As with clusterctl, they are in it once everything is
+// installed.
 func (p parts) note(ctx context.Context) error {
 	if err := p.inventory.EnsureCustomResourceDefinitions(ctx); err != nil {
 		return fmt.Errorf("creating the provider inventory: %w", err)
@@ -108,7 +109,7 @@ func (p parts) note(ctx context.Context) error {
 // parts is what is installed.
 type parts struct {
 	certManager, orc []*unstructured.Unstructured
-	// objects are those of the providers but for late.
+	// objects are those of the providers, without late.
 	objects   []*unstructured.Unstructured
 	late      []lateDeployment
 	inventory cluster.InventoryClient
@@ -116,14 +117,15 @@ type parts struct {
 	providers []v1alpha3.Provider
 }
 
-// lateDeployment mounts secrets that cert-manager makes. Made before them, its
-// pods would wait for the kubelet to look again, up to half a minute.
+// lateDeployment mounts secrets that cert-manager creates. If it were created before them, its pods
+// would wait until the kubelet checks again, up to half a minute.
 type lateDeployment struct {
 	deployment *unstructured.Unstructured
 	secrets    []string
 }
 
-// start applies the Deployment when its secrets are made, and the definitions among the objects served.
+// start applies the Deployment once its secrets exist and the definitions among the objects are
+// served.
 func (l lateDeployment) start(ctx context.Context, on *kube.Cluster, objects []*unstructured.Unstructured, work *work) error {
 	if err := on.AwaitSecrets(ctx, l.deployment.GetNamespace(), l.secrets); err != nil {
 		return err
@@ -142,7 +144,7 @@ func (p parts) deployments() []types.NamespacedName {
 	return deploymentsIn(all)
 }
 
-// split takes the late Deployments out of the objects.
+// split moves the late Deployments out of the objects.
 func (p *parts) split() {
 	issued := map[string]bool{}
 	for _, object := range p.objects {
@@ -167,13 +169,12 @@ func (p *parts) split() {
 	})
 }
 
-// autoscaleFromZero is the variable of CAPO's components for the feature gate AutoScaleFromZero: CAPO
-// then says in a machine template's status what a machine of it would have. Without that, the
-// cluster-autoscaler leaves a group alone that has no machine (row F79).
+// autoscaleFromZero is the variable of CAPO's components for the feature gate AutoScaleFromZero:
+// with it, CAPO writes into a machine template's status which resources a machine of it would have.
+// Otherwise, the cluster-autoscaler leaves a group alone that has no machine (row F79).
 const autoscaleFromZero = "EXP_CAPO_AUTOSCALE_FROM_ZERO"
 
-// parts reads the bundle, through clusterctl where the parts are its providers,
-// and applies the settings.
+// parts reads the bundle, through clusterctl for its providers, and applies the settings.
 func (i Installation) parts(ctx context.Context) (parts, error) {
 	var p parts
 	versions := component.VersionsIn(i.Bundle.Bill())
@@ -232,7 +233,7 @@ func (i Installation) parts(ctx context.Context) (parts, error) {
 	return p, nil
 }
 
-// override writes the components that settings change where clusterctl looks first.
+// override writes the components that settings change to where clusterctl looks first.
 func (i Installation) override(dir string, versions component.Versions) error {
 	for _, provider := range component.Providers(versions) {
 		if i.Settings[provider.Label].empty() {
@@ -254,7 +255,7 @@ func (i Installation) override(dir string, versions component.Versions) error {
 	return nil
 }
 
-// others are cert-manager, marked as clusterctl marks what it installs, and ORC.
+// others are cert-manager, with the marks of what clusterctl installs, and ORC.
 func (i Installation) others(versions component.Versions) (certManager, orc []*unstructured.Unstructured, err error) {
 	text, err := i.read(filepath.Join(component.ProviderDir, "cert-manager", versions.CertManager, "cert-manager.yaml"), "cert-manager")
 	if err != nil {
@@ -280,8 +281,8 @@ func (i Installation) others(versions component.Versions) (certManager, orc []*u
 	return certManager, orc, nil
 }
 
-// mark adds the labels and the annotation by which clusterctl knows its
-// cert-manager (cert_manager.go of clusterctl).
+// mark adds the labels and the annotation by which clusterctl recognizes its cert-manager
+// (cert_manager.go of clusterctl).
 func mark(object *unstructured.Unstructured, version string) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	if labels == nil {
@@ -320,20 +321,19 @@ func deploymentsIn(objects []*unstructured.Unstructured) []types.NamespacedName 
 	return names
 }
 
-// webhookTime is how long webhooks may take to answer after their controllers
-// are available: the authority that they present is injected beside. That is a second
-// on a usual cloud, and more than half a minute on emulated machines.
+// webhookTime is how long webhooks may take to answer after their controllers are available: the
+// authority that they present is injected independently. That takes a second on a usual cloud, and
+// more than half a minute on emulated machines.
 const webhookTime = 5 * time.Minute
 
-// Answering waits until the webhooks of Cluster API take part: a Cluster is
-// created for show only.
+// Answering waits until the webhooks of Cluster API answer: it creates a Cluster in a dry run.
 func (i Installation) Answering(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, webhookTime, errors.New("the webhooks did not answer in time"))
 	defer cancel()
 	return i.Cluster.TryCreate(ctx, []byte(probe))
 }
 
-// probe is a Cluster that is never made.
+// probe is a Cluster that is never created.
 const probe = `apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
 metadata: {name: slipway-probe, namespace: default}

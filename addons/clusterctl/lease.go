@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withoutLeases starts the controllers of all Deployments without an election. On the one node of
-// a seed nobody stands by, and a slow API server makes all controllers end at once, because
-// each loses its lease. They all start again and make the API server slower still: an emulated
-// seed did not get out of that in an hour. A new pod comes when the old one has been told to end,
-// because nothing else keeps two from working at a time. An operator's own value stays.
+// withoutLeases starts the controllers of all Deployments without leader election. On the one node
+// of a seed there is no standby, and a slow API server makes all controllers end at once, because
+// each loses its lease. They all start again and make the API server slower still: an emulated seed
+// did not recover from that in an hour. A new pod starts only once the old one has been told to
+// end, because nothing else keeps two from working at the same time. A value that an operator set
+// is kept.
 func withoutLeases(objects []*unstructured.Unstructured) error {
 	return eachContainer(objects, func(deployment *unstructured.Unstructured, container map[string]any) error {
 		given, _, err := unstructured.NestedStringSlice(container, "args")
@@ -28,8 +29,8 @@ func withoutLeases(objects []*unstructured.Unstructured) error {
 	})
 }
 
-// notElected are the arguments with the election off, and whether they had it on: managers by a
-// flag, cert-manager's programs unless they are told otherwise.
+// notElected returns the arguments with leader election off, and whether they had it on: managers
+// have it on by a flag, cert-manager's programs unless told otherwise.
 func notElected(args []string) ([]string, bool) {
 	const flag = "--leader-elect"
 	if i := slices.Index(args, flag); i >= 0 {

@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// Migrate writes objects that are stored in an older version of their kind again, in the version
-// in which the cluster stores them now, and takes the older one off the definition's
-// storedVersions: an API server refuses a newer definition that lacks a stored version. It
-// is called before newer definitions are applied, while the former controllers convert.
+// Migrate rewrites objects that are stored in an older version of their kind, in the version in
+// which the cluster stores them now, and removes the older version from the definition's
+// storedVersions: an API server refuses a newer definition that lacks a stored version. It is
+// called before newer definitions are applied, while the former controllers convert.
 //
-// A definition loses its older stored versions when all its objects are written, so a run that
-// was ended begins that kind again.
+// A definition loses its older stored versions when all its objects are written, so a run after an
+// interrupted one begins that kind again.
 func Migrate(ctx context.Context, c client.Client, objects []*unstructured.Unstructured) error {
 	there, err := definitions(ctx, c)
 	if err != nil {
@@ -51,11 +51,12 @@ func Migrate(ctx context.Context, c client.Client, objects []*unstructured.Unstr
 
 const definitionKind = "CustomResourceDefinition"
 
-// definitionsAtOnce is how many definitions one answer has: some are half a megabyte.
+// definitionsAtOnce is how many definitions one response has: some are half a megabyte.
 const definitionsAtOnce = 50
 
-// definitions are those that the cluster has, by name. They come in few answers: one question for
-// each, and a second one by clusterctl, took minutes on a machine that had just booted.
+// definitions returns the definitions that the cluster has, by name. They come in few responses:
+// one request for each definition, and a second one by clusterctl, took minutes on a machine that
+// had just booted.
 func definitions(ctx context.Context, c client.Client) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for more := ""; ; {
@@ -72,7 +73,7 @@ func definitions(ctx context.Context, c client.Client) (map[string]*apiextension
 	}
 }
 
-// storedNow is the version in which objects of a definition are stored; "" if none is.
+// storedNow is the version in which objects of a definition are stored now; "" if there is none.
 func storedNow(definition *apiextensionsv1.CustomResourceDefinition) string {
 	for _, version := range definition.Spec.Versions {
 		if version.Storage {
@@ -82,7 +83,7 @@ func storedNow(definition *apiextensionsv1.CustomResourceDefinition) string {
 	return ""
 }
 
-// unreadable is the refusal of a newer definition without the version in which the cluster
+// unreadable is the error that refuses a newer definition without the version in which the cluster
 // stores objects now: nothing could read them.
 func unreadable(stored string, newer *unstructured.Unstructured) error {
 	versions := versionsOf(newer)

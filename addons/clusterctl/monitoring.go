@@ -23,7 +23,7 @@ var dashboard string
 const (
 	capoNamespace  = "capo-system"
 	capoDeployment = "capo-controller-manager"
-	// metricsPort is where Cluster API's own managers serve theirs.
+	// metricsPort is where Cluster API's own managers serve their metrics.
 	metricsPort = 8443
 )
 
@@ -34,10 +34,10 @@ func dashboardMap() *unstructured.Unstructured {
 		"data":     map[string]any{"capo.json": dashboard}}}
 }
 
-// Monitor lets Prometheus read the metrics of CAPO, cert-manager and Slipway's own
-// controllers, and alert on them, and Grafana show CAPO's, where the operator of Prometheus
-// is, which its definition of PodMonitors tells; where it is not, nothing of that is there
-// (rows F26, F29).
+// Monitor lets Prometheus read the metrics of CAPO, cert-manager and Slipway's own controllers, and
+// alert on them, and lets Grafana show those of CAPO. It does so where the Prometheus operator is
+// installed, which the definition of PodMonitors shows; elsewhere it removes all of that (rows F26,
+// F29).
 func (i Installation) Monitor(ctx context.Context) error {
 	present, err := i.Cluster.Exists("monitoring.coreos.com", "PodMonitor")
 	if err != nil {
@@ -70,7 +70,8 @@ func (i Installation) Monitor(ctx context.Context) error {
 	return nil
 }
 
-// known leaves out objects of kinds that this operator lacks: it may be installed in parts.
+// known leaves out objects of kinds that this operator lacks: an operator may be installed in
+// parts.
 func (i Installation) known(objects []*unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
@@ -87,9 +88,9 @@ func (i Installation) known(objects []*unstructured.Unstructured) (all []*unstru
 	return all, nil
 }
 
-// serveMetrics lets CAPO serve its metrics as the managers of Cluster API do:
-// over TLS, to whom the API server says may read them. Its own default is plain
-// and inside its pod only. Arguments that an operator set stay.
+// serveMetrics makes CAPO serve its metrics as the managers of Cluster API do: over TLS, to those
+// whom the API server allows to read them. By default, CAPO serves them in plain text and only
+// inside its pod. Arguments that an operator set are kept.
 func serveMetrics(objects []*unstructured.Unstructured) error {
 	return eachContainer(objects, func(deployment *unstructured.Unstructured, container map[string]any) error {
 		if deployment.GetName() == capoDeployment && container["name"] == managerContainer {

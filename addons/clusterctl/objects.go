@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/bundle"
 )
 
-// Objects are what an [Installation] with no settings makes of a bundle, in that order:
+// Objects are what an [Installation] without settings makes from a bundle, in this order:
 // cert-manager, ORC, Cluster API and its providers.
 func Objects(ctx context.Context, folder *bundle.Folder) ([]*unstructured.Unstructured, error) {
 	p, err := Installation{Bundle: folder}.parts(ctx)

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Settings are what an operator changes of a provider's manager.
+// Settings are what an operator changes in a provider's manager.
 type Settings struct {
-	// FeatureGates by name; the others keep the provider's default.
+	// FeatureGates are by name; gates that are not listed keep the provider's default.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// Args by name without dashes; they replace those of the same name.
+	// Args are by name, without dashes; they replace arguments of the same name.
 	Args map[string]string `json:"args,omitempty"`
 }
 
@@ -24,8 +24,8 @@ func (s Settings) empty() bool { return len(s.FeatureGates) == 0 && len(s.Args) 
 // managerContainer is what kubebuilder calls the container of a manager.
 const managerContainer = "manager"
 
-// Override changes the arguments of the managers in a provider's components,
-// and nothing else (row F28). Variables in the text stay variables.
+// Override changes the arguments of the managers in a provider's components, and nothing else (row
+// F28). Variables in the text are kept as variables.
 func Override(components string, s Settings) (string, error) {
 	if s.empty() {
 		return components, nil

@@ -5,19 +5,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// probeTime is how long controllers may take to answer a probe, in seconds. Without a value it is
-// one second: on a busy or emulated machine the kubelet then restarts controllers that work, all
-// at once, and their webhooks are away.
+// probeTime is how long controllers may take to answer a probe, in seconds. The default is one
+// second: on a busy or emulated machine, the kubelet then restarts controllers that work, all at
+// once, and their webhooks do not answer.
 const probeTime = 10
 
 // startTime is how long controllers may take to start, in seconds: an emulated machine needs
-// minutes. Without a startup probe the kubelet ends them after one, and they begin again.
+// minutes. Without a startup probe, the kubelet ends them after one minute, and they begin again.
 const startTime = 300
 
 // setProbes gives the liveness and readiness probes of all Deployments more time, and a startup
-// probe to each container that has a liveness probe. It asks every second, and what has started is
-// asked at once whether it is ready: without it, that is known up to ten seconds later. A manifest
-// that gives as much time, or more, or a startup probe, is left as it is.
+// probe to each container that has a liveness probe. The startup probe asks every second, and once
+// it succeeds, the readiness probe follows at once: without it, readiness is known up to ten
+// seconds later. A manifest that gives as much time or more, or has a startup probe, is left as it
+// is.
 func setProbes(objects []*unstructured.Unstructured) error {
 	return eachContainer(objects, func(_ *unstructured.Unstructured, container map[string]any) error {
 		for _, name := range []string{"livenessProbe", "readinessProbe"} {
@@ -38,7 +39,7 @@ func setProbes(objects []*unstructured.Unstructured) error {
 	})
 }
 
-// seconds are those of a probe; decoders read numbers as one or the other.
+// seconds are those of a probe; decoders read numbers as one type or the other.
 func seconds(probe map[string]any) int64 {
 	switch given := probe["timeoutSeconds"].(type) {
 	case int64:

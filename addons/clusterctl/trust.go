@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// trustName is the ConfigMap in each namespace whose controllers trust.
+	// trustName is the name of the ConfigMap in each namespace with controllers that get the
+	// bundle.
 	trustName = "slipway-trust"
 	trustPath = "/etc/slipway/trust"
 )
 
-// trust gives the Deployments among objects a bundle of certificates besides
-// the system's, and returns them with the ConfigMaps that hold it. It is for
-// controllers that are told of no authority in any other way: CAPO and ORC read
-// the cloud's from the Secret of each login.
+// trust gives the Deployments among objects a bundle of certificates besides the system's, and
+// returns them with the ConfigMaps that hold it. It is for controllers that learn of an authority
+// in no other way: CAPO and ORC read the authority of the cloud from the Secret of each login.
 func trust(objects []*unstructured.Unstructured, bundle string) ([]*unstructured.Unstructured, error) {
 	if bundle == "" {
 		return objects, nil
@@ -46,8 +46,8 @@ func trustIn(namespace, bundle string) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": trustName, "namespace": namespace}, "data": map[string]any{"ca.crt": bundle}}}
 }
 
-// mount shows the bundle to every container of a Deployment. Its digest is on
-// the pods: programs read certificates once.
+// mount mounts the bundle into every container of a Deployment. The bundle's digest is on the pods,
+// because programs read certificates only once.
 func mount(deployment *unstructured.Unstructured, bundle string) error {
 	path := []string{"spec", "template"}
 	text, _, err := unstructured.NestedMap(deployment.Object, path...)

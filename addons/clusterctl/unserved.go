@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// dropUnserved takes the versions out of definitions that they neither serve nor store. Nobody can
+// dropUnserved removes from definitions the versions that they neither serve nor store. Nobody can
 // use them, but an API server keeps a cache of the objects in each of them, which it fills through
-// the conversion webhook: of Cluster API's definitions that is every second version
-// (kubernetes/kubernetes, apiextensions-apiserver's crdHandler). A cluster that has objects stored
-// in such a version gets a refusal of [Migrate].
+// the conversion webhook: in Cluster API's definitions, that is every second version
+// (kubernetes/kubernetes, apiextensions-apiserver's crdHandler). A cluster with objects that are
+// stored in such a version gets a refusal from [Migrate].
 func dropUnserved(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if object.GetKind() != definitionKind {

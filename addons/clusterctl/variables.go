@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// setVariables sets variables of every container of the Deployments among
-// objects (S-57). Providers' components have no setting for them.
+// setVariables sets variables of every container of the Deployments among objects (S-57). The
+// components of providers have no setting for them.
 func setVariables(objects []*unstructured.Unstructured, variables map[string]string) error {
 	if len(variables) == 0 {
 		return nil
@@ -19,8 +19,8 @@ func setVariables(objects []*unstructured.Unstructured, variables map[string]str
 	})
 }
 
-// withVariables is a container's list of variables with more of them; those of
-// the same name are replaced.
+// withVariables returns a container's list of variables with more of them; those of the same name
+// are replaced.
 func withVariables(list any, variables map[string]string) []any {
 	old, _ := list.([]any)
 	all := slices.DeleteFunc(slices.Clone(old), func(entry any) bool {

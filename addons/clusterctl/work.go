@@ -8,10 +8,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// sayEvery is how often the number of applied objects is told.
+// sayEvery is how often the number of applied objects is reported.
 const sayEvery = 5 * time.Second
 
-// work is how far an installation is. On a slow machine the objects alone take minutes, in
+// work is how far an installation is. On a slow machine, applying the objects takes minutes in
 // which no controller becomes available.
 type work struct {
 	objects int
@@ -26,7 +26,7 @@ type work struct {
 
 func (w *work) progress() kube.Progress { return kube.Progress{Applied: w.applied, Unserved: w.serves} }
 
-// serves tells which definition the API server does not serve yet. It is called with each look.
+// serves reports which definition the API server does not serve yet. It is called at each check.
 func (w *work) serves(definition string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *work) applied() {
 	}
 }
 
-// waits tells what is waited for.
+// waits reports what is waited for.
 func (w *work) waits(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,34 +5,33 @@ import (
 	"fmt"
 )
 
-// Console is what an installer decides of the tenants' console. Texts that are empty are
-// left to the chart.
+// Console is what an installer sets for the tenants' console. Empty texts are left to the chart.
 type Console struct {
 	// Keystone and PublicEndpoint are URLs: Keystone's, and the console's for browsers.
 	Keystone       string `json:"keystone"`
 	PublicEndpoint string `json:"publicEndpoint"`
-	// Magnum is the URL of the Magnum API; empty is that of each token's catalog.
+	// Magnum is the URL of the Magnum API; if it is empty, that of each token's catalog.
 	Magnum string `json:"magnum,omitempty"`
 	// Region and Interface choose endpoints of the catalog.
 	Region    string `json:"region,omitempty"`
 	Interface string `json:"interface,omitempty"`
-	// Domain is what the page of signing in proposes.
+	// Domain is the domain that the login page proposes.
 	Domain string `json:"domain,omitempty"`
 	// WebSSO are ways to sign in, as NAME=PROTOCOL or NAME=PROVIDER/PROTOCOL.
 	WebSSO []string `json:"webSSO,omitempty"`
-	// Address is the floating IP of the load balancer, Hostnames the names in the certificate.
+	// Address is the floating IP of the load balancer; Hostnames are the names in the certificate.
 	Address   string   `json:"address"`
 	Hostnames []string `json:"hostnames,omitempty"`
-	// Certificate and Key are PEM; without them an authority of the installation's own
-	// signs a certificate.
+	// Certificate and Key are PEM; without them, the installation's own authority signs a
+	// certificate.
 	Certificate string `json:"certificate"`
 	Key         string `json:"key"`
-	// CloudCA are the certificates, in PEM, that the cloud and the Magnum API are trusted by.
+	// CloudCA are the PEM certificates by which the cloud and the Magnum API are trusted.
 	CloudCA  string `json:"cloudCA"`
 	Replicas int    `json:"replicas"`
 }
 
-// values are the chart's, below `console`.
+// values returns the chart's values below `console`.
 func (c Console) values() (map[string]any, error) {
 	text, err := json.Marshal(c)
 	if err != nil {

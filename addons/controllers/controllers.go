@@ -41,8 +41,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// The namespaces and names of the Deployments, which are upstream's
-// where there is an upstream.
+// The namespaces and names of the Deployments. They are upstream's if there is an upstream.
 const (
 	AddonProviderNamespace = "capi-addon-system"
 	AddonProviderName      = "cluster-api-addon-provider"
@@ -70,8 +69,8 @@ const (
 //go:embed all:chart
 var files embed.FS
 
-// Chart is the chart of the controllers, in the version of this binary. The
-// rules of its roles and the definitions in it are those of the code.
+// Chart returns the chart of the controllers, in the version of this binary. The rules of its roles
+// and the definitions in it come from the code.
 func Chart() (*chart.Chart, error) {
 	var parts []*loader.BufferedFile
 	err := fs.WalkDir(files, "chart", func(name string, entry fs.DirEntry, err error) error {
@@ -113,8 +112,8 @@ func Chart() (*chart.Chart, error) {
 	return loaded, loaded.Validate()
 }
 
-// Definitions are those of the kinds of the Magnum API and of the addon provider, as YAML by
-// the names of their files.
+// Definitions returns the definitions of the kinds of the Magnum API and of the addon provider, as
+// YAML by file name.
 func Definitions() (map[string][]byte, error) {
 	definitions, err := magnum.CRDs()
 	if err != nil {
@@ -124,13 +123,13 @@ func Definitions() (map[string][]byte, error) {
 	return definitions, nil
 }
 
-// rulesOf are the rules of each ClusterRole, by the name of their file.
+// rulesOf returns the rules of each ClusterRole, by the name of their file.
 func rulesOf() map[string][]rbacv1.PolicyRule {
 	return map[string][]rbacv1.PolicyRule{"addon-provider": slices.Concat(addonprovider.Rules(), kubeletcerts.Rules(), noderemoval.Rules()), "janitor": slices.Concat(janitor.Rules(), prune.Rules(), causes.Rules(), upkeep.Rules()),
 		"magnum": controller.Rules(), "magnum-api": api.AccessRules(), "backup": scheduledbackup.Rules(), "vnflcm": vnflcm.Rules()}
 }
 
-// chartVersion is a version as Helm wants it, "devel" as one before all others.
+// chartVersion returns a version as Helm wants it, with "devel" before all others.
 func chartVersion(version string) string {
 	if strings.HasPrefix(version, "v") {
 		return strings.TrimPrefix(version, "v")
@@ -138,18 +137,18 @@ func chartVersion(version string) string {
 	return "0.0.0-" + version
 }
 
-// Options are what an installer decides. Everything else is in Values.
+// Options are what an installer sets. Everything else is in Values.
 type Options struct {
-	// Image is the reference of the image with its tag or digest, such as of
-	// the bundle's item component.SlipwayImage. Empty is that of this binary.
+	// Image is the reference of the image with its tag or digest, such as that of the bundle's item
+	// component.SlipwayImage. Empty: the image of this binary.
 	Image string
-	// Replicas of both Deployments; 0 is the chart's default. One is enough
-	// where there is one node.
+	// Replicas is the number for both Deployments; 0 is the chart's default. One is enough on a
+	// single node.
 	Replicas int
-	// Alone says that the cluster has one node for good, as a seed has: its controllers hold no
-	// lease, and one process of each works at a time.
+	// Alone means that the cluster always has a single node, as a seed does: its controllers hold
+	// no lease, and one process of each works at a time.
 	Alone bool
-	// TrustBundle has certificates in PEM form that are trusted besides.
+	// TrustBundle has additional trusted certificates in PEM form.
 	TrustBundle string
 	// Environment are variables of all containers, such as those of a proxy.
 	Environment map[string]string
@@ -162,17 +161,17 @@ type Options struct {
 	Magnum *Magnum
 	// Console, if set, is installed instead of all of these.
 	Console *Console
-	// Values are more of the chart's, by the paths of its values.yaml.
+	// Values are more values of the chart, by the paths of its values.yaml.
 	Values map[string]any
 }
 
-// Fence is what the controllers need to look at the fence.
+// Fence is what the controllers need to check the fence.
 type Fence struct {
-	// Environment is its name.
+	// Environment is the name of the environment.
 	Environment string `json:"environment"`
 	// Clouds is a clouds.yaml with an entry `openstack`. It is secret.
 	Clouds string `json:"clouds"`
-	// Only is the only set that looks at it; empty: all do.
+	// Only is the only set that checks the fence; empty: all do.
 	Only string `json:"only,omitempty"`
 }
 
@@ -230,9 +229,8 @@ func (o Options) values() (map[string]any, error) {
 	return chartutil.CoalesceTables(chartutil.Values(o.Values).AsMap(), values), nil
 }
 
-// Objects are what the chart makes, for server-side apply without a release:
-// definitions first, all else in the order of files. Equal options give equal
-// objects.
+// Objects returns what the chart makes, for server-side apply without a release: definitions first,
+// everything else in the order of files. Equal options give equal objects.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	loaded, err := Chart()
 	if err != nil {
@@ -277,7 +275,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// defines says whether a definition is of what is installed.
+// defines reports whether a definition belongs to what is installed.
 func defines(name string, o Options, values chartutil.Values) bool {
 	if strings.Contains(name, vnflcmv1alpha1.Group) {
 		enabled, err := values.PathValue("Values.vnflcm.enabled")
@@ -294,7 +292,7 @@ func decode(objects []*unstructured.Unstructured, name, text string) ([]*unstruc
 	return append(objects, more...), nil
 }
 
-// Deployments names what an installer waits for.
+// Deployments returns the names of the Deployments that an installer waits for.
 func (o Options) Deployments() []types.NamespacedName {
 	if o.Magnum != nil {
 		return []types.NamespacedName{{Namespace: MagnumNamespace, Name: MagnumName}, {Namespace: MagnumNamespace, Name: MagnumControllersName}}

@@ -5,45 +5,45 @@ import (
 	"fmt"
 )
 
-// Magnum is what an installer decides of the Magnum-compatible API. Texts that
-// are empty are left to the chart.
+// Magnum is what an installer sets for the Magnum-compatible API. Empty texts are left to the
+// chart.
 type Magnum struct {
-	// Clouds is a clouds.yaml with the entry `magnum` of the service user, and
-	// Administrator one of who revokes credentials of clusters that are gone.
+	// Clouds is a clouds.yaml with the entry `magnum` of the service user; Administrator is a
+	// clouds.yaml of a user who revokes the credentials of clusters that are gone.
 	Clouds        string `json:"clouds"`
 	Administrator string `json:"administrator"`
-	// Address is the floating IP of the load balancer, Hostnames the names by
-	// which the API is called.
+	// Address is the floating IP of the load balancer; Hostnames are the names by which the API is
+	// called.
 	Address   string   `json:"address"`
 	Hostnames []string `json:"hostnames,omitempty"`
-	// Certificate and Key are PEM; without them an authority of the
-	// installation's own signs a certificate.
+	// Certificate and Key are PEM; without them, the installation's own authority signs a
+	// certificate.
 	Certificate string `json:"certificate"`
 	Key         string `json:"key"`
-	// CloudCA are the certificates, in PEM, that the cloud is trusted by.
+	// CloudCA are the PEM certificates by which the cloud is trusted.
 	CloudCA string `json:"cloudCA"`
 	// Policy are rules of oslo.policy over Magnum's defaults.
 	Policy       string `json:"policy"`
 	DefaultQuota int    `json:"defaultQuota"`
-	// NetworkDriver is the CNI of templates that name none; NetworkDrivers are
-	// all that may be named.
+	// NetworkDriver is the CNI of templates that name none; NetworkDrivers are all that templates
+	// may name.
 	NetworkDriver  string            `json:"networkDriver"`
 	NetworkDrivers []string          `json:"networkDrivers,omitempty"`
 	Labels         map[string]string `json:"labels,omitempty"`
 	// CredentialOverlap is how long a superseded credential stays valid, in Go's
 	// notation.
 	CredentialOverlap string `json:"credentialOverlap,omitempty"`
-	// ClusterValues are the chart openstack-cluster's of all clusters, under their
-	// own. Whoever reads ConfigMaps sees them.
+	// ClusterValues are values of the chart openstack-cluster for all clusters; a cluster's own
+	// values take precedence. Everybody who may read ConfigMaps sees them.
 	ClusterValues map[string]any `json:"clusterValues,omitempty"`
-	// Members are other management clusters whose clusters the API serves too, Name is that of this
-	// one among them, Closed are those that get no new projects, and MembersCA are the
-	// certificates, in PEM, that the APIs of the others are trusted by.
+	// Members are other management clusters whose clusters the API serves too. Name is the name of
+	// this one among them. Closed are those that get no new projects. MembersCA are the PEM
+	// certificates by which the APIs of the others are trusted.
 	Members   []Member `json:"members,omitempty"`
 	Name      string   `json:"name,omitempty"`
 	Closed    []string `json:"closed,omitempty"`
 	MembersCA string   `json:"membersCA,omitempty"`
-	// Replicas of the API, and of its controllers.
+	// Replicas is the number for the API, ControllerReplicas that for its controllers.
 	Replicas           int `json:"replicas"`
 	ControllerReplicas int `json:"controllerReplicas"`
 }
@@ -54,7 +54,7 @@ type Member struct {
 	URL  string `json:"url"`
 }
 
-// values are the chart's, below `magnum`.
+// values returns the chart's values below `magnum`.
 func (m Magnum) values() (map[string]any, error) {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/fault"
 )
 
-// shared are values of the chart that are of no set alone.
+// shared returns the values of the chart that are not those of a single set.
 func shared() []string {
 	return []string{"image", "imagePullPolicy", "imagePullSecrets", "trustBundle", "logLevel", "env", "serviceMonitor", "nodeSelector", "tolerations"}
 }
 
-// VNFLCM are the objects of the endpoint for VNFs alone, with values of the chart: those
-// below vnflcm, and those that are of no other set. It tells all mistakes in them.
+// VNFLCM returns the objects of the endpoint for VNFs alone, with values of the chart: those below
+// vnflcm, and those that belong to no single set. Its error lists all mistakes in them.
 func VNFLCM(values map[string]any) ([]*unstructured.Unstructured, error) {
 	loaded, err := Chart()
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// outcome is how an attempt ended: nothing left, or why not.
+// outcome is how an attempt ended: nothing is left, or why something is.
 type outcome struct {
 	done            bool
 	reason, message string
 	left            int
 }
 
-// attempt looks at the project once and asks for the deletion of what is to go.
-// It never waits: what is still there is found by the next attempt.
+// attempt checks the project once and asks for the deletion of what is to be deleted. It never
+// waits: the next attempt finds what still exists.
 func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud, token cloud.Token) (outcome, error) {
 	rivals, err := r.rivals(ctx, &t, placeOf(opened, token))
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *reconciler) attempt(ctx context.Context, t target, opened *cloud.Cloud,
 	return judge(p, rivals), err
 }
 
-// judge says what a plan leaves to be done.
+// judge says what is left to be done according to a plan.
 func judge(p plan, rivals []string) outcome {
 	doomed := append(append([]Resource{}, p.wait...), p.remove...)
 	switch {

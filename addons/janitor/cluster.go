@@ -11,11 +11,12 @@ import (
 // target is what the janitor reads of an OpenStackCluster.
 type target struct {
 	object *unstructured.Unstructured
-	// name is the cluster's name in the marks of OCCM and Cinder CSI.
+	// name is the name of the cluster in the texts that OCCM and Cinder CSI write on their
+	// resources.
 	name     string
 	identity identityRef
-	// networks, subnets and routers are the IDs of those that CAPO made or
-	// found for the cluster: nothing else names a cluster for sure.
+	// networks, subnets and routers are the IDs of those that CAPO made or found for the cluster:
+	// nothing else identifies a cluster reliably.
 	networks, subnets, routers set
 }
 
@@ -53,7 +54,7 @@ func read(object *unstructured.Unstructured) target {
 	return t
 }
 
-// clusterName is the label's, else the object's own name.
+// clusterName is the name in the label, or else the object's own name.
 func clusterName(object metav1.Object) string {
 	if name := object.GetLabels()[clusterNameLabel]; name != "" {
 		return name
@@ -67,7 +68,7 @@ func (t target) key() types.NamespacedName {
 
 func (t target) annotation(name string) string { return t.object.GetAnnotations()[name] }
 
-// volumesPolicy is the annotation's, else the operator's; only one word deletes.
+// volumesPolicy is the annotation, or else the operator's setting; only one word deletes.
 func (t target) deletesVolumes(o Options) bool {
 	policy, given := t.object.GetAnnotations()[VolumesPolicyAnnotation]
 	if !given {
@@ -76,8 +77,8 @@ func (t target) deletesVolumes(o Options) bool {
 	return policy == policyDelete
 }
 
-// neverProvisioned says that no machine can have run: then neither OCCM nor
-// Cinder CSI did. What is asked survives `clusterctl move` too.
+// neverProvisioned reports whether no machine can have run: then neither OCCM nor Cinder CSI did.
+// What it checks survives `clusterctl move` too.
 func (t target) neverProvisioned() bool {
 	host, _, _ := unstructured.NestedString(t.object.Object, "spec", "controlPlaneEndpoint", "host")
 	ready, _, _ := unstructured.NestedBool(t.object.Object, "status", "ready")
@@ -85,12 +86,13 @@ func (t target) neverProvisioned() bool {
 	return host == "" && !ready && !provisioned && len(t.networks) == 0
 }
 
-// last tells whether the janitor's is the only finalizer left.
+// last reports whether the janitor's finalizer is the only one left.
 func (t target) last() bool {
 	return slices.Equal(t.object.GetFinalizers(), []string{Finalizer})
 }
 
-// owner is the reference to the Cluster that it belongs to, nil before one took it.
+// owner is the reference to the Cluster that the object belongs to; nil before a Cluster has
+// adopted it.
 func (t target) owner() *metav1.OwnerReference {
 	references := t.object.GetOwnerReferences()
 	for i := range references {

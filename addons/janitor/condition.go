@@ -14,7 +14,7 @@ import (
 // OpenStackCluster, in the form of Cluster API's v1beta1 conditions.
 const ConditionType = "OpenStackResourcesCleaned"
 
-// The reasons of the condition; all but ReasonCleaned are with status False.
+// The reasons of the condition; all but ReasonCleaned have status False.
 const (
 	ReasonCleaned            = "Cleaned"
 	ReasonDeleting           = "Deleting"
@@ -47,8 +47,8 @@ func severity(reason string) string {
 	return "Warning"
 }
 
-// tell writes the condition when it changed, and an event with it. Progress is
-// no event: only what changes the reason is.
+// tell writes the condition when it changed, and an event with it. Progress is no event: only a
+// change of the reason is.
 func (r *reconciler) tell(ctx context.Context, t target, reason, message string) error {
 	was := conditionOf(t.object)
 	if was["reason"] == reason && was["message"] == message {
@@ -98,5 +98,5 @@ func setCondition(object *unstructured.Unstructured, condition map[string]any) {
 	_ = unstructured.SetNestedSlice(object.Object, append(all, condition), "status", "conditions")
 }
 
-// cleaned tells whether an earlier attempt found nothing left.
+// cleaned reports whether an earlier attempt found nothing left.
 func cleaned(t target) bool { return conditionOf(t.object)["status"] == "True" }

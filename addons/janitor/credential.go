@@ -24,25 +24,25 @@ const (
 	authorityKey = "cacert"
 )
 
-// credential is the way to a cluster's project.
+// credential gives access to a cluster's project.
 type credential struct {
-	// secret is nil when it belongs to a ClusterIdentity: that is never deleted.
+	// secret is nil if the credential belongs to a ClusterIdentity: that is never deleted.
 	secret  *corev1.Secret
 	options cloud.Options
-	// authURL tells clouds apart.
+	// authURL distinguishes clouds.
 	authURL string
 }
 
-// errNoCredential says that what would lead to the cloud does not exist or is
-// not usable: waiting alone may not cure it.
+// errNoCredential means that the credential for the cloud does not exist or is not usable: waiting
+// alone may not fix that.
 var errNoCredential = errors.New("no usable credential")
 
 func missing(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", errNoCredential, fmt.Errorf(format, args...))
 }
 
-// credential reads the identity of a cluster, always from the API server: the
-// janitor may get Secrets, not list or watch them (row F154).
+// credential reads the identity of a cluster, always from the API server: the janitor may get
+// Secrets, but not list or watch them (row F154).
 func (r *reconciler) credential(ctx context.Context, t target) (*credential, error) {
 	at := types.NamespacedName{Namespace: t.object.GetNamespace(), Name: t.identity.name}
 	if t.identity.name == "" {
@@ -134,8 +134,7 @@ func newCredential(secret *corev1.Secret, ref identityRef) (*credential, error) 
 		options: cloud.Options{Cloud: ref.cloud, Region: ref.region, CloudsYAML: entry.CloudsYAML, CABundle: bytes.TrimSpace(authorities)}}, nil
 }
 
-// open logs in. A credential that Keystone does not know any more is
-// errNoCredential.
+// open logs in. A credential that Keystone no longer knows gives errNoCredential.
 func (c *credential) open(ctx context.Context) (*cloud.Cloud, cloud.Token, error) {
 	opened, err := cloud.Open(ctx, c.options)
 	if err != nil {
@@ -156,8 +155,8 @@ func (c *credential) open(ctx context.Context) (*cloud.Cloud, cloud.Token, error
 	return opened, token, nil
 }
 
-// refused are Keystone's answers to a credential that was deleted, or whose
-// user or project was.
+// refused reports Keystone's answers to a credential that was deleted, or whose user or project was
+// deleted.
 func refused(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusNotFound || status == http.StatusForbidden
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// endCredential deletes the application credential and its Secret when the
-// Secret asks for that. Both wait until the janitor's finalizer is the last:
-// CAPO works with them. It reports whether it has nothing more to do.
+// endCredential deletes the application credential and its Secret when the Secret asks for that.
+// Both are kept until the janitor's finalizer is the last: CAPO works with them. endCredential
+// reports whether nothing more is to be done.
 func (r *reconciler) endCredential(ctx context.Context, t target, c *credential, opened *cloud.Cloud, token cloud.Token) (bool, error) {
 	if c.secret == nil || c.secret.Annotations[CredentialPolicyAnnotation] != policyDelete {
 		return true, nil
@@ -59,9 +59,8 @@ func (r *reconciler) otherUser(ctx context.Context, t target) (string, error) {
 	return "", nil
 }
 
-// deleteCredential deletes the application credential that is logged in. One
-// that is restricted may not do that to itself, which is no reason to hold the
-// cluster.
+// deleteCredential deletes the application credential that is logged in. A restricted one may not
+// delete itself, which is no reason to hold the cluster.
 func (r *reconciler) deleteCredential(ctx context.Context, t target, opened *cloud.Cloud, token cloud.Token) error {
 	if token.CredentialID == "" {
 		return nil // a password: there is only the Secret

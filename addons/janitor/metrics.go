@@ -37,8 +37,8 @@ func newMeters(registry prometheus.Registerer) (meters, error) {
 	return m, err
 }
 
-// register registers a metric, or returns the one that is registered already:
-// a process may have several managers.
+// register registers a metric, or returns the one that is already registered: a process may have
+// several managers.
 func register[C prometheus.Collector](registry prometheus.Registerer, collector C) (C, error) {
 	err := registry.Register(collector)
 	var already prometheus.AlreadyRegisteredError

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The strings that others rely on (cluster-api-janitor-openstack, and what OCCM
-// and Cinder CSI write on what they make).
+// The strings that others rely on (cluster-api-janitor-openstack, and the texts that OCCM and
+// Cinder CSI write on what they create).
 const (
 	// Finalizer holds a deleted OpenStackCluster until it is cleaned up.
 	Finalizer = "janitor.capi.stackhpc.com"
@@ -17,10 +17,10 @@ const (
 	// CredentialPolicyAnnotation on the identity Secret: "delete" deletes the
 	// application credential and the Secret at the end.
 	CredentialPolicyAnnotation = "janitor.capi.stackhpc.com/credential-policy"
-	// RetryAnnotation on an OpenStackCluster: any change is an attempt at once.
+	// RetryAnnotation on an OpenStackCluster: any change causes an attempt at once.
 	RetryAnnotation = "janitor.capi.stackhpc.com/retry"
-	// KeepKey in the metadata of a volume: "true" keeps it. Its domain is
-	// another one, as upstream.
+	// KeepKey in the metadata of a volume: "true" keeps it. Its domain is another one, as it is
+	// upstream.
 	KeepKey = "janitor.capi.azimuth-cloud.com/keep"
 
 	// ReleaseAnnotation on a deleted OpenStackCluster: "true" lets it go
@@ -37,8 +37,8 @@ const (
 	yes          = "true"
 
 	clusterNameLabel = "cluster.x-k8s.io/cluster-name"
-	// movedAnnotation is set by `clusterctl move` on what it deletes because it
-	// lives on elsewhere.
+	// movedAnnotation is set by `clusterctl move` on objects that it deletes because they live on
+	// elsewhere.
 	movedAnnotation  = "clusterctl.cluster.x-k8s.io/delete-for-move"
 	pausedAnnotation = "cluster.x-k8s.io/paused"
 
@@ -47,8 +47,8 @@ const (
 	ClusterKey = "cinder.csi.openstack.org/cluster"
 )
 
-// clusterKind is OpenStackCluster, which is read without its Go type, so that
-// fields of other versions of CAPO survive.
+// clusterKind is OpenStackCluster. It is read without its Go type, so that fields of other versions
+// of CAPO survive.
 func clusterKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1", Kind: "OpenStackCluster"}
 }
@@ -61,18 +61,18 @@ func ownerKind() schema.GroupKind {
 	return schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 }
 
-// AddressOf tells whether OCCM describes a floating IP as one of the cluster's.
+// AddressOf reports whether OCCM describes a floating IP as one of the cluster's.
 func AddressOf(description, cluster string) bool {
 	return strings.HasPrefix(description, "Floating IP for Kubernetes") && strings.HasSuffix(description, " from cluster "+cluster)
 }
 
-// BalancerOf tells whether OCCM names a load balancer as one of the cluster's:
+// BalancerOf reports whether OCCM names a load balancer as one of the cluster's:
 // kube_service_<cluster>_<namespace>_<service>; no cluster has an underscore.
 func BalancerOf(name, cluster string) bool {
 	return strings.HasPrefix(name, "kube_service_"+cluster+"_")
 }
 
-// GroupOf tells whether OCCM describes a security group as one of the cluster's.
+// GroupOf reports whether OCCM describes a security group as one of the cluster's.
 func GroupOf(description, cluster string) bool {
 	return strings.HasPrefix(description, "Security Group for") && strings.HasSuffix(description, " Service LoadBalancer in cluster "+cluster)
 }

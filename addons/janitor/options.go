@@ -19,18 +19,18 @@ type Options struct {
 	RetryDelay time.Duration
 	// AttemptTime is how long one attempt may take.
 	AttemptTime time.Duration
-	// Workers is how many clusters are cleaned up side by side. At most half of
-	// them work on one cloud, so that a cloud that hangs leaves room for others.
+	// Workers is how many clusters are cleaned up at the same time. At most half of them work on
+	// one cloud, so that a cloud that hangs leaves room for others.
 	Workers int
 	// DryRun makes every attempt a dry run (DryRunAnnotation).
 	DryRun bool
-	// UserAgent goes before gophercloud's.
+	// UserAgent is put before gophercloud's user agent.
 	UserAgent string
 	// Wrap, if set, is put around the transport of all calls to clouds.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// DefaultOptions are those of upstream, where it has them.
+// DefaultOptions are those of upstream, if upstream has them.
 func DefaultOptions() Options {
 	return Options{DefaultVolumesPolicy: policyDelete, RetryDelay: time.Minute, AttemptTime: 2 * time.Minute, Workers: 10}
 }

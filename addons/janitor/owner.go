@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// hold says why a deleted OpenStackCluster must not be cleaned up yet; without a reason it
-// may. While its Cluster or its machines live, so does what they use; and a Cluster
-// that is paused may be on its way to another management cluster.
+// hold says why a deleted OpenStackCluster must not be cleaned up yet; without a reason it may be.
+// While its Cluster or its machines exist, so must what they use; and a paused Cluster may be being
+// moved to another management cluster.
 func (r *reconciler) hold(ctx context.Context, t target) (outcome, error) {
 	paused := outcome{reason: ReasonPaused, message: "the cluster is paused"}
 	if _, ok := t.object.GetAnnotations()[pausedAnnotation]; ok {
@@ -38,8 +38,9 @@ func (r *reconciler) hold(ctx context.Context, t target) (outcome, error) {
 	return r.machines(ctx, owner)
 }
 
-// machines waits for those of a Cluster that is being deleted, as CAPO does. Cluster API deletes
-// them before the OpenStackCluster, but not if somebody deletes that together with the Cluster.
+// machines waits for the machines of a Cluster that is being deleted, as CAPO does. Cluster API
+// deletes them before the OpenStackCluster, but not if somebody deletes the OpenStackCluster
+// together with the Cluster.
 func (r *reconciler) machines(ctx context.Context, owner *unstructured.Unstructured) (outcome, error) {
 	for _, kind := range []schema.GroupVersionKind{owner.GroupVersionKind().GroupVersion().WithKind("Machine"), clusterKind().GroupVersion().WithKind("OpenStackMachine")} {
 		list := &metav1.PartialObjectMetadataList{}
@@ -59,7 +60,7 @@ func (r *reconciler) machines(ctx context.Context, owner *unstructured.Unstructu
 	return outcome{}, nil
 }
 
-// ownerOf reads a Cluster in whatever version is served; nil when there is none.
+// ownerOf reads a Cluster in whatever version is served; it returns nil if there is none.
 func (r *reconciler) ownerOf(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	mapping, err := r.client.RESTMapper().RESTMapping(ownerKind())
 	if meta.IsNoMatchError(err) {

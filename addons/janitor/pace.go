@@ -11,8 +11,8 @@ import (
 // progress doubles it.
 const firstDelay = time.Second
 
-// pace keeps the pauses of each cluster. Nobody sleeps: the queue wakes a
-// cluster when its pause is over, and others go on (row F146).
+// pace keeps the pauses of each cluster. No worker sleeps: the queue wakes a cluster when its pause
+// is over, and others continue (row F146).
 type pace struct {
 	longest time.Duration
 	observe func(reason string, change float64)
@@ -30,7 +30,7 @@ func newPace(longest time.Duration, observe func(string, float64)) *pace {
 	return &pace{longest: longest, observe: observe, known: map[types.NamespacedName]attempts{}}
 }
 
-// next is the pause of a cluster with so many resources left, for a reason.
+// next returns the pause of a cluster that has this number of resources left, for a reason.
 func (p *pace) next(key types.NamespacedName, reason string, left int) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *pace) next(key types.NamespacedName, reason string, left int) time.Dura
 	return delay
 }
 
-// forget drops a cluster that is done with.
+// forget drops a cluster that is done.
 func (p *pace) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,7 +70,7 @@ type slots struct {
 	busy map[string]int
 }
 
-// enter takes a slot of a cloud, if there is one.
+// enter takes a slot of a cloud, if one is free.
 func (s *slots) enter(name string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,10 +19,10 @@ import (
 // parallelDeletes is how many calls one cluster makes at a time.
 const parallelDeletes = 4
 
-// purge asks the cloud to delete resources, kind after kind. What it refuses for
-// now is left to the next attempt, as is what there is no time for, unless there was
-// time for nothing; other errors are joined, and stop nothing else. asked is told of
-// every resource whose deletion was accepted.
+// purge asks the cloud to delete resources, kind after kind. What the cloud refuses for now is left
+// to the next attempt. So is what there is no time for, unless there was time for nothing. Other
+// errors are joined, and stop nothing else. asked is called with every resource whose deletion was
+// accepted.
 func purge(ctx context.Context, c *cloud.Cloud, resources []Resource, asked func(Resource)) error {
 	var mu sync.Mutex
 	var failed []error

@@ -2,8 +2,8 @@ package janitor
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// Rules are what the janitor may do on the management cluster, as rules of a
-// ClusterRole. Secrets may be got and deleted, never listed (row F154).
+// Rules are what the janitor may do on the management cluster, as rules of a ClusterRole. Secrets
+// may be read and deleted, but never listed (row F154).
 func Rules() []rbacv1.PolicyRule {
 	infrastructure := []string{"infrastructure.cluster.x-k8s.io"}
 	return []rbacv1.PolicyRule{

@@ -33,7 +33,7 @@ type reconciler struct {
 	now    func() time.Time
 }
 
-// Reconcile makes one attempt for one cluster and says when to come again.
+// Reconcile makes one attempt for one cluster and returns when the next one is.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.options.AttemptTime)
 	defer cancel()
@@ -65,14 +65,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, err
 }
 
-// moved tells whether `clusterctl move` deletes the object, because the cluster
-// lives on in another management cluster.
+// moved reports whether `clusterctl move` deletes the object, because the cluster lives on in
+// another management cluster.
 func moved(object metav1.Object) bool {
 	_, ok := object.GetAnnotations()[movedAnnotation]
 	return ok
 }
 
-// living adds the finalizer (row F140), and reports when asked to.
+// living adds the finalizer (row F140), and writes a report if asked to.
 func (r *reconciler) living(ctx context.Context, cluster *metav1.PartialObjectMetadata) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, Finalizer) {
 		before := cluster.DeepCopy()
@@ -111,7 +111,7 @@ func (r *reconciler) living(ctx context.Context, cluster *metav1.PartialObjectMe
 	return reconcile.Result{}, nil
 }
 
-// deleted works on a cluster that is to go.
+// deleted works on a deleted cluster.
 func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, error) {
 	if t.annotation(ReleaseAnnotation) == yes {
 		r.events.Event(t.object, corev1.EventTypeWarning, EventReleased, "released without cleaning up, as requested: resources may be left in OpenStack")
@@ -139,11 +139,10 @@ func (r *reconciler) deleted(ctx context.Context, t target) (reconcile.Result, e
 	return r.finish(ctx, t, "success")
 }
 
-// errBusy says that enough workers are on that cloud.
+// errBusy means that enough workers are busy with that cloud.
 var errBusy = errors.New("all workers for this cloud are busy")
 
-// visit logs in and makes an attempt. A cluster that is clean has its
-// credential ended too.
+// visit logs in and makes an attempt. If the cluster is clean, it deletes the credential too.
 func (r *reconciler) visit(ctx context.Context, t target) (outcome, error) {
 	c, err := r.credential(ctx, t)
 	if err != nil {
@@ -166,8 +165,8 @@ func (r *reconciler) visit(ctx context.Context, t target) (outcome, error) {
 	return r.end(ctx, t, c, opened, token, result)
 }
 
-// end notes that nothing is left before the credential goes: after that, nobody
-// could look again.
+// end records that nothing is left before the credential is deleted: after that, nobody could check
+// again.
 func (r *reconciler) end(ctx context.Context, t target, c *credential, opened *cloud.Cloud, token cloud.Token, result outcome) (outcome, error) {
 	if err := r.tell(ctx, t, ReasonCleaned, result.message); err != nil {
 		return outcome{}, err
@@ -180,21 +179,21 @@ func (r *reconciler) end(ctx context.Context, t target, c *credential, opened *c
 	return result, nil
 }
 
-// endError is an error when nothing was left but the credential. What was noted stays: if the
-// credential is gone, nobody can find it out again.
+// endError is an error that occurred when nothing was left but the credential. The record that
+// nothing is left stays: if the credential is gone, nobody can check again.
 type endError struct{ err error }
 
 func (e *endError) Error() string { return e.err.Error() }
 func (e *endError) Unwrap() error { return e.err }
 
-// loginError is an error before anything was done.
+// loginError is an error that occurred before anything was done.
 type loginError struct{ err error }
 
 func (e *loginError) Error() string { return e.err.Error() }
 func (e *loginError) Unwrap() error { return e.err }
 
-// locked is what becomes of a cluster without a usable credential. It is let go
-// only if that leaves nothing behind; otherwise it says what it waits for.
+// locked handles a cluster without a usable credential. The cluster is released only if that leaves
+// nothing behind; otherwise its condition says what it waits for.
 func (r *reconciler) locked(ctx context.Context, t target, cause error) (reconcile.Result, error) {
 	switch {
 	case cleaned(t):
@@ -209,7 +208,7 @@ func (r *reconciler) locked(ctx context.Context, t target, cause error) (reconci
 		"%v; restore the credential, or annotate with %s=true to release the cluster and leave its resources in OpenStack", cause, ReleaseAnnotation)})
 }
 
-// failed notes an error and comes again: nothing is given up (rows F146, F150).
+// failed records an error and schedules the next attempt: nothing is given up (rows F146, F150).
 func (r *reconciler) failed(ctx context.Context, t target, cause error) (reconcile.Result, error) {
 	if apierrors.IsConflict(cause) {
 		return reconcile.Result{}, cause
@@ -229,7 +228,7 @@ func (r *reconciler) failed(ctx context.Context, t target, cause error) (reconci
 	return r.again(context.WithoutCancel(ctx), t, outcome{reason: reason, message: cause.Error()})
 }
 
-// again writes why a cluster is not done and when it is looked at next.
+// again writes why a cluster is not done, and returns when it is checked next.
 func (r *reconciler) again(ctx context.Context, t target, o outcome) (reconcile.Result, error) {
 	if err := r.tell(ctx, t, o.reason, o.message); err != nil {
 		return reconcile.Result{}, err
@@ -237,7 +236,7 @@ func (r *reconciler) again(ctx context.Context, t target, o outcome) (reconcile.
 	return reconcile.Result{RequeueAfter: r.pace.next(t.key(), o.reason, o.left)}, nil
 }
 
-// finish takes the finalizer away.
+// finish removes the finalizer.
 func (r *reconciler) finish(ctx context.Context, t target, result string) (reconcile.Result, error) {
 	before := t.object.DeepCopy()
 	controllerutil.RemoveFinalizer(t.object, Finalizer)

@@ -8,15 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Report is what a dry run found. Lists are cut so that the annotation stays
-// within what an object may have; counts are of all.
+// Report is what a dry run found. Lists are cut so that the annotation stays within the size that
+// an object may have; counts cover all resources.
 type Report struct {
 	Cluster string         `json:"cluster"`
 	Counts  map[string]int `json:"counts"`
 	Delete  []Resource     `json:"delete,omitempty"`
 	Keep    []Resource     `json:"keep,omitempty"`
-	// Refuse is what may be another cluster's of the same name, and Foreign
-	// what is.
+	// Refuse is what may belong to another cluster of the same name, and Foreign what does.
 	Refuse  []Resource `json:"refuse,omitempty"`
 	Foreign []Resource `json:"foreign,omitempty"`
 	// Rivals are the clusters of the same name in the same project.

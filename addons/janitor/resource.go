@@ -1,7 +1,7 @@
 package janitor
 
-// The kinds of resources in OpenStack, in the order of their deletion: what stands
-// on another comes before it.
+// The kinds of resources in OpenStack, in the order of their deletion: what depends on another
+// comes before it.
 const (
 	kindAddress  = "floating IP"
 	kindBalancer = "load balancer"
@@ -14,8 +14,8 @@ func kinds() []string {
 	return []string{kindAddress, kindBalancer, kindGroup, kindSnapshot, kindVolume}
 }
 
-// claim is whose a resource is that bears the cluster's name. The name alone does
-// not tell: two clusters in one project may have the same.
+// claim is to whom a resource with the cluster's name belongs. The name alone does not tell: two
+// clusters in one project may have the same name.
 type claim int
 
 const (
@@ -24,16 +24,16 @@ const (
 	foreign                // on another's
 )
 
-// Resource is something in the project with the cluster's name in its mark.
+// Resource is a resource of the project that is named or described with the cluster's name.
 type Resource struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
-	// Why says why it is not deleted now.
+	// Why says why the resource is not deleted now.
 	Why string `json:"why,omitempty"`
 
 	claim claim
-	// keep says that its owner wants it kept, busy that the cloud would refuse now.
+	// keep means that its owner wants it kept, busy that the cloud would refuse now.
 	keep, busy bool
 }
 
@@ -53,9 +53,8 @@ type plan struct {
 	remove, wait, keep, refuse, foreign []Resource
 }
 
-// decide sorts resources into a plan. rivals are other clusters of the same name in
-// the project that are to live on: beside one of those, only what is identified
-// by more than the name is deleted.
+// decide sorts resources into a plan. rivals are other clusters of the same name in the project
+// that are to live on: if there is one, only what is identified by more than the name is deleted.
 func decide(resources []Resource, rivals []string) plan {
 	var p plan
 	disputed := len(rivals) > 0

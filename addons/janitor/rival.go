@@ -15,33 +15,33 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// place is where the resources of a cluster are; without a region it is any region's.
+// place is where the resources of a cluster are; without a region, they may be in any region.
 type place struct{ project, region string }
 
 func placeOf(opened *cloud.Cloud, token cloud.Token) place {
 	return place{token.ProjectID, opened.Endpoint.Region}
 }
 
-// shares tells whether two clusters may have their resources in one place: a project that
-// Keystone knows is one of its own in each region.
+// shares reports whether two clusters may have their resources in one place: a project that
+// Keystone knows is a separate one in each region.
 func (p place) shares(other place) bool {
 	return p.project == other.project && (p.region == other.region || p.region == "" || other.region == "")
 }
 
-// namesake is another cluster of the target's name.
+// namesake is another cluster with the target's name.
 type namesake struct {
 	target
-	// why says why it has to be minded, "" when not.
+	// why says why it has to be taken into account; "" if it does not.
 	why string
 }
 
-// parallelRivals is how many namesakes are looked at at once.
+// parallelRivals is how many namesakes are checked at the same time.
 const parallelRivals = 8
 
-// rivals are the clusters with the target's name that may share its place:
-// OCCM and Cinder CSI mark what they make for either with the same words. What
-// a rival's status names as its own is taken out of the target's. Their clouds have half of the
-// attempt to answer, however many hang: then the target's own turn comes.
+// rivals are the clusters with the target's name that may share its place: OCCM and Cinder CSI
+// describe what they create for either in the same words. What a rival's status names as its own is
+// removed from the target's. Their clouds have half of the attempt's time to answer, however many
+// hang: then it is the target's own turn.
 func (r *reconciler) rivals(ctx context.Context, t *target, here place) ([]string, error) {
 	keys, err := r.namesakes(ctx, t)
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *reconciler) namesakes(ctx context.Context, t *target) (keys []types.Nam
 	return keys, nil
 }
 
-// rival looks whether a cluster of the same name has to be minded. Its cloud has until then to
-// answer.
+// rival checks whether a cluster of the same name has to be taken into account. Its cloud must
+// answer before until.
 func (r *reconciler) rival(ctx context.Context, key types.NamespacedName, here place, until time.Time) (namesake, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(clusterKind())
@@ -116,10 +116,11 @@ func (r *reconciler) rival(ctx context.Context, key types.NamespacedName, here p
 	return other, nil
 }
 
-// rivalTime is how long the cloud of another cluster may take to say which project that is in.
+// rivalTime is how long the cloud of another cluster may take to say which project the cluster is
+// in.
 const rivalTime = 15 * time.Second
 
-// placeOfRival logs in to find out where another cluster is. Where nobody can, it is
+// placeOfRival logs in to find out where another cluster is. If that is not possible, the error is
 // errNoCredential or a loginError: a cluster must not wait for a cloud that may not be its own.
 func (r *reconciler) placeOfRival(ctx context.Context, other target, until time.Time) (place, error) {
 	credential, err := r.credential(ctx, other)
@@ -136,9 +137,9 @@ func (r *reconciler) placeOfRival(ctx context.Context, other target, until time.
 	return placeOf(opened, token), nil
 }
 
-// ends tells whether all that another cluster has is to go anyway. It is not if that cluster is
-// deleted here because it lives on elsewhere, or if somebody holds it: an operator, or a
-// rebuild that has not proved yet what is to become of it.
+// ends reports whether everything that another cluster has is to be deleted anyway. It is not if
+// that cluster is deleted here because it lives on elsewhere, or if somebody holds it: an operator,
+// or a rebuild that has not yet proved what is to become of it.
 func (r *reconciler) ends(ctx context.Context, other target) (bool, error) {
 	if other.object.GetDeletionTimestamp() == nil || moved(other.object) || !other.deletesVolumes(r.options) ||
 		other.annotation(ReleaseAnnotation) == yes || other.annotation(DryRunAnnotation) == yes {

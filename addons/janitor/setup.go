@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// name is the janitor's in events and logs: upstream's.
+// name is the janitor's name in events and logs: that of upstream.
 const name = "cluster-api-janitor-openstack"
 
 // AddToScheme adds the kinds that the janitor reads with their Go types.
@@ -34,8 +34,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Setup adds the janitor to a manager whose scheme AddToScheme filled. Its
-// errors are those of Options.Validate and of controller-runtime.
+// Setup adds the janitor to a manager whose scheme has been filled by AddToScheme. Its errors are
+// those of Options.Validate and of controller-runtime.
 func Setup(mgr manager.Manager, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -60,8 +60,8 @@ func newReconciler(o Options, m meters, c client.Client, reader client.Reader) *
 		slots: &slots{most: max(1, o.Workers/2), busy: map[string]int{}}, now: time.Now}
 }
 
-// relevant passes changes of what the janitor goes by: not of status, where it
-// writes itself, nor of its report.
+// relevant passes changes of what the janitor depends on: not of the status, which it writes
+// itself, nor of its report.
 func relevant() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld, e.ObjectNew

@@ -42,8 +42,8 @@ func (s *survey) storage(ctx context.Context) error {
 	})
 }
 
-// snapshots finds the cluster's, and returns what stands on each volume: all
-// that the project has, because any of them holds its volume.
+// snapshots finds the snapshots of the cluster. It returns the snapshots of each volume: all that
+// the project has, because any of them holds its volume.
 func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClient) (map[string][]Resource, error) {
 	on := map[string][]Resource{}
 	err := each(ctx, snapshots.ListDetail(client, snapshots.ListOpts{}), snapshots.ExtractSnapshots, func(p snapshots.Snapshot) error {
@@ -63,8 +63,8 @@ func (s *survey) snapshots(ctx context.Context, client *gophercloud.ServiceClien
 	return on, err
 }
 
-// ofCinder notes that Cinder deletes it, or could not. What it could not is asked for in each
-// attempt: it is enough if the operator resets its status.
+// ofCinder records that Cinder is deleting the resource, or could not. A deletion that failed is
+// asked for again in each attempt: it is enough if the operator resets the status.
 func (t *Resource) ofCinder(status string) {
 	switch status {
 	case "deleting":
@@ -74,8 +74,8 @@ func (t *Resource) ofCinder(status string) {
 	}
 }
 
-// volume judges one of the cluster's volumes. Machines are gone when the
-// janitor comes, so that one in use is another cluster's, or a user's.
+// volume judges one of the cluster's volumes. Machines are gone when the janitor starts, so a
+// volume in use is another cluster's, or a user's.
 func (s *survey) volume(ctx context.Context, v volumes.Volume, standing []Resource) (Resource, error) {
 	resource := Resource{Kind: kindVolume, ID: v.ID, Name: v.Name, keep: kept(v.Metadata)}
 	if resource.keep {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/cloud"
 )
 
-// survey finds what bears a cluster's name in its project.
+// survey finds what has a cluster's name in its project.
 type survey struct {
 	cloud   *cloud.Cloud
 	project string
@@ -32,8 +32,8 @@ type survey struct {
 	vips map[string]claim
 }
 
-// run fills resources. A list that cannot be read is an error: what is not seen
-// would be left behind (row F150).
+// run fills resources. An unreadable list is an error: what is not seen would be left behind (row
+// F150).
 func (s *survey) run(ctx context.Context) error {
 	s.vips = map[string]claim{}
 	steps := []struct {
@@ -49,7 +49,7 @@ func (s *survey) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// each calls one for every element of every page.
+// each calls one with every element of every page.
 func each[T any](ctx context.Context, pager pagination.Pager, extract func(pagination.Page) ([]T, error), one func(T) error) error {
 	return pager.EachPage(ctx, func(_ context.Context, page pagination.Page) (bool, error) {
 		elements, err := extract(page)
@@ -65,8 +65,8 @@ func each[T any](ctx context.Context, pager pagination.Pager, extract func(pagin
 	})
 }
 
-// elsewhere tells whether a resource is another project's: credentials of
-// administrators see all.
+// elsewhere reports whether a resource belongs to another project: credentials of administrators
+// see all projects.
 func (s *survey) elsewhere(project string) bool { return project != "" && project != s.project }
 
 func (s *survey) balancers(ctx context.Context) error {
@@ -101,8 +101,8 @@ func (s *survey) balancers(ctx context.Context) error {
 	return nil
 }
 
-// claimBalancer looks where the address is, and if that is not the cluster's
-// network, as Services may ask for, where the members are.
+// claimBalancer checks in which network the address is. If that is not the cluster's, as Services
+// may ask for, it checks where the members are.
 func (s *survey) claimBalancer(ctx context.Context, client *gophercloud.ServiceClient, b loadbalancers.LoadBalancer) (claim, error) {
 	if s.target.networks[b.VipNetworkID] || s.target.subnets[b.VipSubnetID] {
 		return ours, nil
@@ -131,8 +131,8 @@ func (s *survey) claimBalancer(ctx context.Context, client *gophercloud.ServiceC
 	return result, err
 }
 
-// claimNetwork goes by the name that CAPO gives to networks: one of another
-// cluster with the target's name says that there is such a cluster.
+// claimNetwork goes by the name that CAPO gives to networks: a network of another cluster with the
+// target's name shows that there is such a cluster.
 func (s *survey) claimNetwork(ctx context.Context, id string) (claim, error) {
 	client, err := s.cloud.Network()
 	if err != nil {
@@ -163,8 +163,7 @@ func (s *survey) addresses(ctx context.Context) error {
 	})
 }
 
-// claimAddress goes by the load balancer that a floating IP leads to, else by
-// the router that it goes through.
+// claimAddress goes by the load balancer that a floating IP leads to, or else by its router.
 func (s *survey) claimAddress(f floatingips.FloatingIP) claim {
 	if of, ok := s.vips[f.PortID]; ok && f.PortID != "" {
 		return of
@@ -220,16 +219,16 @@ func (s *survey) claimPorts(ctx context.Context, o ports.ListOpts) (claim, error
 	return result, err
 }
 
-// gone tells whether the cloud says that a resource does not exist.
+// gone reports whether the cloud answers that a resource does not exist.
 func gone(err error) bool { return gophercloud.ResponseCodeIs(err, http.StatusNotFound) }
 
-// later tells whether the cloud says that a resource cannot be deleted as it is
-// now: in use, changing, or not yet without others.
+// later reports whether the cloud answers that a resource cannot be deleted as it is now: it is in
+// use, it is changing, or others still depend on it.
 func later(err error) bool {
 	return slices.ContainsFunc([]int{http.StatusBadRequest, http.StatusConflict}, func(status int) bool { return gophercloud.ResponseCodeIs(err, status) })
 }
 
-// names joins resources for people, a few of them.
+// names joins the names of a few resources for users.
 func names(resources []Resource) string {
 	const most = 5
 	var list []string

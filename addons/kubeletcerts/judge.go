@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// machine is what counts of a Machine: its node, and what the infrastructure says that its
-// server is called and where it is.
+// machine has what matters of a Machine: its node, and the name and addresses of its server
+// according to the infrastructure.
 type machine struct {
 	name, node string
 	names      []string
@@ -38,9 +38,9 @@ func machineOf(object *unstructured.Unstructured) machine {
 	return m
 }
 
-// judge returns the name of the Machine that may have what its kubelet asks for, or why there
-// is none. Such a reason may pass: a Machine learns of its node and its addresses later than
-// the kubelet does.
+// judge returns the name of the Machine that may have what its kubelet asks for, or why there is
+// none. Such a reason may go away: a Machine learns its node and its addresses later than the
+// kubelet does.
 func judge(a asked, machines []machine) (name string, err error) {
 	at := slices.IndexFunc(machines, func(m machine) bool { return m.node == a.node })
 	if at < 0 {

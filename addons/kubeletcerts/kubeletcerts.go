@@ -1,7 +1,7 @@
 // Package kubeletcerts approves the serving certificates of kubelets: kubelets with
-// serverTLSBootstrap ask their cluster for one, and get it if what they ask for are the names
-// and addresses that Cluster API knows of their Machine. docs/guides/clusters.md is its page
-// for users, docs/design/0064-kubelet-serving-certificates.md says what it decides and why.
+// serverTLSBootstrap ask their cluster for one, and get it if they ask for the names and addresses
+// that Cluster API knows of their Machine. docs/guides/clusters.md is its page for users,
+// docs/design/0064-kubelet-serving-certificates.md says what it decides and why.
 package kubeletcerts
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 )
 
-// Name is the controller's, in logs.
+// Name is the name of the controller in logs.
 const Name = "kubelet-certificates"
 
 // ClusterLabel is on Clusters whose kubelets ask for serving certificates; its value is
 // "true". Other clusters are not watched.
 const ClusterLabel = "slipway.sh/kubelet-serving-certificates"
 
-// ReasonAnnotation is on a request that is not approved, and says why.
+// ReasonAnnotation is set on a request that is not approved, and says why.
 const ReasonAnnotation = "slipway.sh/reason"
 
 // Rules are what the controller may do on the management cluster, as rules of a ClusterRole.
@@ -63,7 +63,7 @@ func setup(mgr manager.Manager, clusters *target.Clusters, settles, lookAgain ti
 	return r, nil
 }
 
-// named puts into each line of the log what it is about.
+// named adds to each line of the log what it is about.
 func named(to logr.Logger) func(*request) logr.Logger {
 	to = to.WithValues("controller", Name)
 	return func(q *request) logr.Logger {

@@ -28,23 +28,23 @@ import (
 const (
 	// answerTime is how long a cluster may take for one request.
 	answerTime = 10 * time.Second
-	// lookAgain is when to look again for what sends no event: the kind Cluster, a kubeconfig.
+	// lookAgain is when to check again for what sends no event: the kind Cluster, a kubeconfig.
 	lookAgain = 30 * time.Second
-	// kubeletWaits is how long a kubelet waits for an answer to one request, and a little: then
-	// it asks anew, with another key (client-go's certificateWaitTimeout).
+	// kubeletWaits is a little more than a kubelet waits for an answer to one request: then it
+	// makes a new request, with another key (client-go's certificateWaitTimeout).
 	kubeletWaits = 20 * time.Minute
-	// settles is how long a Machine may take to learn of its node and its addresses. Before,
+	// settles is how long a Machine may take to learn its node and its addresses. Until then,
 	// nobody is told that a kubelet waits.
 	settles = time.Minute
-	// soonest and latest are between two looks at a request that is not right yet.
+	// soonest and latest bound the time between two checks of a request that is not right yet.
 	soonest = 2 * time.Second
 	latest  = time.Minute
 )
 
 type key types.NamespacedName
 
-// request is what is to be looked at: a certificate signing request of a cluster, its Cluster
-// without a name, and the kind Cluster if it is empty.
+// request is what is to be checked: a certificate signing request of a cluster; the Cluster if it
+// has no name; the kind Cluster if it is empty.
 type request struct {
 	cluster key
 	name    string
@@ -54,13 +54,13 @@ type request struct {
 type reconciler struct {
 	mapper   meta.RESTMapper
 	metadata metadata.Interface
-	// live reads from the API server: kubeconfigs and Machines are needed seldom.
+	// live reads from the API server: kubeconfigs and Machines are seldom needed.
 	live     client.Reader
 	clusters *target.Clusters
-	// settles and lookAgain are the constants, but in tests.
+	// settles and lookAgain are the constants, except in tests.
 	settles, lookAgain time.Duration
 
-	// lifetime is of all watches.
+	// lifetime is the context of all watches.
 	lifetime context.Context //nolint:containedctx // the manager's, from start to its end
 	queue    workqueue.TypedRateLimitingInterface[request]
 
@@ -74,7 +74,7 @@ func clusterKind() schema.GroupKind {
 	return schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}
 }
 
-// start takes the queue over, and has the first look.
+// start receives the queue and starts the first check.
 func (r *reconciler) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 	r.lifetime, r.queue = ctx, queue
 	queue.Add(request{})
@@ -112,8 +112,8 @@ func (r *reconciler) watchClusters() (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// watchRequests keeps the watch of one Cluster: there is one as long as it has the label, and
-// it is made anew when the kubeconfig is another one.
+// watchRequests keeps the watch of one Cluster: the watch exists as long as the Cluster has the
+// label, and is made again when the kubeconfig changes.
 func (r *reconciler) watchRequests(ctx context.Context, cluster key) (reconcile.Result, error) {
 	r.mu.Lock()
 	_, wanted, err := r.labelled.GetByKey(types.NamespacedName(cluster).String())
@@ -169,7 +169,7 @@ func (r *reconciler) disconnect(ctx context.Context, cluster key) error {
 	return nil
 }
 
-// replace ends the watch of a cluster, if there is one, and notes its successor.
+// replace ends the watch of a cluster, if there is one, and records its successor.
 func (r *reconciler) replace(cluster key, w *watch) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,9 +183,9 @@ func (r *reconciler) replace(cluster key, w *watch) {
 	r.watches[cluster] = w
 }
 
-// decide approves a request, or notes on it why not. It denies none: nobody gets anything by a
-// request that is pending, an operator can still approve it, and a kubelet answers a denial
-// with the next request at once.
+// decide approves a request, or writes on it why not. It denies none: nobody gains anything from a
+// pending request, an operator can still approve it, and a kubelet answers a denial with the next
+// request at once.
 func (r *reconciler) decide(ctx context.Context, q request) (reconcile.Result, error) {
 	r.mu.Lock()
 	w := r.watches[q.cluster]
@@ -218,8 +218,8 @@ func (r *reconciler) decide(ctx context.Context, q request) (reconcile.Result, e
 	return w.later(ctx, csr, err, r.settles)
 }
 
-// later is when to look at a request again that is not right yet. Its age counts from when it
-// was first looked at: the clock of its cluster may be another one.
+// later is when to check a request again that is not right yet. Its age counts from when it was
+// first checked: the clock of its cluster may differ.
 func (w *watch) later(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error, settles time.Duration) (reconcile.Result, error) {
 	age := w.age(csr.Name)
 	if age >= settles {
@@ -252,7 +252,7 @@ func (r *reconciler) machines(ctx context.Context, cluster key) ([]machine, erro
 	return all, nil
 }
 
-// approve approves a request as it was read: Kubernetes refuses it if somebody decided since.
+// approve approves a request as it was read: Kubernetes refuses that if somebody has decided since.
 func (w *watch) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, machine types.NamespacedName) error {
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "MachineAddresses",

@@ -28,8 +28,8 @@ type asked struct {
 	ips   []netip.Addr
 }
 
-// read takes a request apart. Its errors are of requests that no state of a cluster makes
-// right: Kubernetes does not let a request change.
+// read parses a request. Its errors are for requests that no state of a cluster can make right:
+// Kubernetes does not let a request change.
 func read(csr *certificatesv1.CertificateSigningRequest) (asked, error) {
 	node, found := strings.CutPrefix(csr.Spec.Username, userPrefix)
 	switch {
@@ -86,7 +86,7 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// subject checks that a subject is exactly CN and O of who asks.
+// subject checks that a subject is exactly the CN and O of the requester.
 func subject(name pkix.Name, user string) error {
 	switch {
 	case name.CommonName != user:
@@ -105,8 +105,8 @@ const (
 	tagIP  = 7
 )
 
-// onlyNamesAndAddresses checks that a request is for DNS names and IP addresses, for at least
-// one address, and for nothing else, also not for what Go does not read.
+// onlyNamesAndAddresses checks that a request is for DNS names and IP addresses, for at least one
+// address, and for nothing else, including what Go does not read.
 func onlyNamesAndAddresses(request *x509.CertificateRequest) error {
 	subjectAlternativeName := asn1.ObjectIdentifier{2, 5, 29, 17}
 	for _, extension := range request.Extensions {

@@ -23,15 +23,15 @@ type watch struct {
 	cluster *target.Cluster
 	client  certificatesclient.CertificateSigningRequestInterface
 	stop    context.CancelFunc
-	// broken is set when the cluster did not answer: its kubeconfig may be another one by now.
+	// broken is set when the cluster did not answer: its kubeconfig may have changed.
 	broken atomic.Bool
 
 	mu sync.Mutex
-	// seen is when requests were first looked at that are not right yet.
+	// seen has when each request that is not right yet was first checked.
 	seen map[string]time.Time
 }
 
-// age is how long ago a request was first looked at.
+// age is how long ago a request was first checked.
 func (w *watch) age(name string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,8 +49,8 @@ func (w *watch) forget(name string) {
 	delete(w.seen, name)
 }
 
-// newWatch watches the requests of a cluster until ctx ends or it is stopped. Of what it sees
-// it keeps the names.
+// newWatch watches the requests of a cluster until ctx ends or it is stopped. It keeps only the
+// names of what it sees.
 func newWatch(ctx context.Context, cluster *target.Cluster, undecided func(name string), failed func()) (*watch, error) {
 	config := rest.CopyConfig(cluster.Config)
 	config.Timeout = 0 // it would end the watch
@@ -79,7 +79,7 @@ func newWatch(ctx context.Context, cluster *target.Cluster, undecided func(name 
 	return w, nil
 }
 
-// clusterInformer watches the Clusters that have the label, of which it keeps the names.
+// clusterInformer watches the Clusters that have the label. It keeps only their names.
 func (r *reconciler) clusterInformer(changed func(key)) (cache.SharedIndexInformer, error) {
 	mapping, err := r.mapper.RESTMapping(clusterKind())
 	if err != nil {

@@ -131,7 +131,7 @@ func (r *reconciler) remove(ctx context.Context, name types.NamespacedName, m ma
 	return reconcile.Result{RequeueAfter: leaves}, nil
 }
 
-// needed says whether a node is removed from a cluster that goes on.
+// needed reports whether a node is removed from a cluster that goes on.
 func (r *reconciler) needed(ctx context.Context, m machine) (bool, error) {
 	if !m.leaving {
 		return false, nil

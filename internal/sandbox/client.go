@@ -19,7 +19,7 @@ const controlHeader = "X-Sandbox-Control"
 // Control talks to the running cloud of a folder.
 type Control struct{ url, secret string }
 
-// NewControl reads the control secret of the folder; url is the cloud's.
+// NewControl reads the control secret of the folder; url is the address of the cloud.
 func NewControl(dir, url string) (*Control, error) {
 	s, err := readSecrets(filepath.Join(dir, "secrets.json"))
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/volume"
 )
 
-// services are the APIs of the cloud beside Keystone; a new one is one line.
+// services returns the APIs of the cloud except Keystone; a new one is one more line.
 func services(env *api.Env) []*api.Service {
 	return []*api.Service{
 		compute.New(env),
@@ -45,7 +45,7 @@ func services(env *api.Env) []*api.Service {
 
 // Cloud is a running sandbox.
 type Cloud struct {
-	// Env is what the services work on: the model, the clock, the faults.
+	// Env has what the services work on: the model, the clock, the faults.
 	Env *api.Env
 	// Faults are the rules in force.
 	Faults *faultinject.Rules
@@ -58,9 +58,8 @@ type Cloud struct {
 	services []*api.Service
 }
 
-// Open opens the cloud in the folder, or begins one, and listens. Nothing is
-// answered before Serve. It writes clouds.yaml and passwords into the folder,
-// mode 0600.
+// Open opens the cloud in the folder, or begins a new one, and listens. Calls are answered from
+// Serve on. It writes clouds.yaml and passwords into the folder, mode 0600.
 func Open(o Options) (*Cloud, error) {
 	c := &Cloud{options: o.complete()}
 	if err := Prepare(o.Dir); err != nil {
@@ -134,7 +133,7 @@ func (c *Cloud) environment() error {
 	return err
 }
 
-// listen refuses addresses that others than this host could reach.
+// listen refuses addresses that other hosts could reach.
 func listen(address string) (net.Listener, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -146,8 +145,8 @@ func listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", tcp.String())
 }
 
-// Serve answers calls and runs the background work until the context ends;
-// then it lets calls under way end, for at most five seconds.
+// Serve answers calls and runs the background work until the context ends; then it waits for calls
+// under way, at most five seconds.
 func (c *Cloud) Serve(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -182,12 +181,12 @@ func (c *Cloud) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close releases listeners and state; Serve has returned before. Machines that
-// outlive the process keep running.
+// Close releases listeners and state; call it after Serve has returned. Machines that outlive the
+// process keep running.
 func (c *Cloud) Close() error { return c.release() }
 
-// Stop is Close that ends machines too, and leaves the host as it was. They
-// come back with the next start.
+// Stop is like Close, but ends machines too and leaves the host as it was. The machines come back
+// with the next start.
 func (c *Cloud) Stop(ctx context.Context) error {
 	var err error
 	if host, ok := c.options.Host.(machine.Ender); ok {
@@ -219,5 +218,5 @@ func (c *Cloud) release() error {
 // sandbox (a member) and sandbox-admin.
 func (c *Cloud) CloudsYAML() string { return filepath.Join(c.options.Dir, "clouds.yaml") }
 
-// Passwords are those of the users that the cloud began with.
+// Passwords returns the passwords of the users that the cloud began with.
 func (c *Cloud) Passwords() identity.Passwords { return c.secrets.Passwords }

@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
-// Desired is what a release is to be made of.
+// Desired is what a release is to be made from.
 type Desired struct {
 	Chart  *chart.Chart
 	Values map[string]any
-	// Digest is of chart and values; a label value.
+	// Digest covers chart and values; it is a valid label value.
 	Digest string
 }
 
@@ -30,15 +30,14 @@ type Result struct {
 	Revision  int
 	Notes     string
 	Resources []v1alpha1.ResourceReference
-	// ForWorkers is what is applied and not ready because it needs workers, of
-	// which the cluster is to have none.
+	// ForWorkers is what was applied but is not ready because it needs workers, and the cluster is
+	// to have none.
 	ForWorkers []string
 }
 
-// Repair brings a release out of a state that an interruption left it in, and
-// returns the state after that. An interrupted upgrade becomes a failed one,
-// which the next upgrade continues from; what was never deployed, or was on its
-// way out, is deleted.
+// Repair brings a release out of a state in which an interruption left it, and returns the state
+// after that. An interrupted upgrade becomes a failed one, from which the next upgrade continues; a
+// release that was never deployed, or was being uninstalled, is deleted.
 func (c *Client) Repair(ctx context.Context, state State) (State, error) {
 	switch state.Status {
 	case helm.StatusPendingInstall, helm.StatusUninstalling:
@@ -62,8 +61,8 @@ func (c *Client) Repair(ctx context.Context, state State) (State, error) {
 	return c.State(ctx)
 }
 
-// Adopt tells whether a deployed release of others is made of the same chart and
-// values, and if so labels it.
+// Adopt reports whether a deployed release of others is made of the same chart and values, and if
+// so labels it.
 func (c *Client) Adopt(ctx context.Context, state State, desired Desired) (bool, error) {
 	record, err := c.configuration(ctx, nil).Releases.Get(c.Name, state.Revision)
 	if err != nil {
@@ -130,14 +129,14 @@ func (c *Client) Apply(ctx context.Context, state State, desired Desired) (*Resu
 	return result, err
 }
 
-// beforeInstalling is how Helm begins what a hook ended an installation with, before anything
+// beforeInstalling is how Helm's error begins when a hook ended an installation before anything
 // else was made.
 const beforeInstalling = "failed pre-install"
 
-// notApplied is why an installation or upgrade failed. Of an installation that
-// ended in a hook, for want of workers or of anything else, before anything was made, no record
-// stays: the next attempt is an installation again, with its hooks. As an upgrade it would leave
-// them out, such as after a Pod that came before the service account of its new namespace.
+// notApplied is why an installation or upgrade failed. If an installation ended in a hook before
+// anything was made, for want of workers or for another reason, no record is kept: the next attempt
+// is an installation again, with its hooks. An upgrade would leave them out, for example after a
+// Pod that came before the service account of its new namespace.
 func (c *Client) notApplied(ctx context.Context, cfg *action.Configuration, state State, record *helm.Release, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -156,7 +155,7 @@ func (c *Client) notApplied(ctx context.Context, cfg *action.Configuration, stat
 	return err
 }
 
-// forWorkers is what the last wait of an action ended without.
+// forWorkers is what the last wait of an action left waiting for workers.
 func forWorkers(cfg *action.Configuration) []string {
 	w, ok := cfg.KubeClient.(*waiter)
 	if !ok {
@@ -165,8 +164,8 @@ func forWorkers(cfg *action.Configuration) []string {
 	return w.forWorkers
 }
 
-// Await waits until a revision that is deployed is ready, and returns what needs
-// workers where the cluster is to have none.
+// Await waits until a deployed revision is ready. It returns what needs workers if the cluster is
+// to have none.
 func (c *Client) Await(ctx context.Context, revision int) ([]string, error) {
 	cfg := c.configuration(ctx, nil)
 	record, err := cfg.Releases.Get(c.Name, revision)
@@ -183,8 +182,8 @@ func (c *Client) Await(ctx context.Context, revision int) ([]string, error) {
 	return forWorkers(cfg), nil
 }
 
-// rendering notes that the chart was rendered, which tells faults of the chart
-// from faults of the cluster.
+// rendering records that the chart was rendered, which distinguishes faults of the chart from
+// faults of the cluster.
 type rendering struct {
 	done bool
 	text string
@@ -195,8 +194,7 @@ func (r *rendering) Run(manifests *bytes.Buffer) (*bytes.Buffer, error) {
 	return manifests, nil
 }
 
-// stored tells whether a manifest is that of a revision which an upgrade would
-// replace.
+// stored reports whether a manifest belongs to a revision that an upgrade would replace.
 func (c *Client) stored(ctx context.Context, manifest string) bool {
 	records := c.configuration(ctx, nil).Releases
 	for _, read := range []func(string) (*helm.Release, error){records.Last, records.Deployed} {
@@ -234,8 +232,8 @@ func (c *Client) result(ctx context.Context, record *helm.Release) (*Result, err
 	return result, nil
 }
 
-// Uninstall deletes the release and waits until its resources are gone. One
-// that does not exist is no error.
+// Uninstall deletes the release and waits until its resources are gone. A missing release is no
+// error.
 func (c *Client) Uninstall(ctx context.Context) error {
 	uninstall := action.NewUninstall(c.configuration(ctx, func(string) bool { return true }))
 	uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, c.Timeout

@@ -29,10 +29,10 @@ const (
 	KindMissing Kind = "KindMissing"
 	// ChartInvalid is a chart that does not render with its values.
 	ChartInvalid Kind = "ChartInvalid"
-	// Refused is what the cluster will not have as it is.
+	// Refused is what the cluster rejects as it is.
 	Refused Kind = "Refused"
-	// NotReady is a release that was applied but did not become ready in time,
-	// or whose own hooks failed.
+	// NotReady is a release that was applied but did not become ready in time, or whose own hooks
+	// failed.
 	NotReady Kind = "NotReady"
 	// WorkersMissing is a release that cannot continue without workers, on a cluster
 	// that is to have none.
@@ -45,22 +45,22 @@ const (
 	HookFailed Kind = "HookFailed"
 )
 
-// Permanent tells whether only a change by a user helps.
+// Permanent reports whether only a change by a user can help.
 func (k Kind) Permanent() bool { return k == ChartInvalid || k == Refused || k == TemplateInvalid }
 
-// Error is an error with what can be done about it.
+// Error is an error together with what can be done about it.
 type Error struct {
 	Kind Kind
 	Err  error
 }
 
-// Error is the cause's.
+// Error returns the text of the cause.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf is what can be done about any error.
+// KindOf is what can be done about an error of any type.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -69,8 +69,8 @@ func KindOf(err error) Kind {
 	return kindOf(err)
 }
 
-// classify gives an error of the SDK its kind. rendered tells whether the chart
-// had been rendered by then.
+// classify gives an error of the SDK its kind. rendered is whether the chart had been rendered by
+// then.
 func classify(err error, rendered bool) error {
 	var e *Error
 	if err == nil || errors.As(err, &e) {
@@ -83,13 +83,13 @@ func classify(err error, rendered bool) error {
 	return &Error{kind, err}
 }
 
-// missingKind is how the SDK's layers word a kind that the server does not know.
+// missingKind is how the layers of the SDK word the error for a kind that the server does not know.
 var missingKind = regexp.MustCompile(`no matches for kind|resource mapping not found|could not find the requested resource`)
 
-// network is how errors of connections read.
+// network is how connection errors are worded.
 var network = regexp.MustCompile(`Kubernetes cluster unreachable|Client\.Timeout exceeded|connection refused|connection reset|no such host|i/o timeout|TLS handshake|unexpected EOF`)
 
-// kindOf goes by types first; by words only where the SDK keeps nothing else.
+// kindOf decides by type first, and by wording only where the SDK keeps nothing else.
 func kindOf(err error) Kind {
 	var kind Kind
 	walk(err, func(e error) bool {
@@ -148,7 +148,7 @@ func ofStatus(status apierrors.APIStatus) Kind {
 	return Temporary
 }
 
-// fromServer tells whether an error came from the cluster.
+// fromServer reports whether an error came from the cluster.
 func fromServer(err error) bool {
 	found := errors.Is(err, driver.ErrReleaseExists) || errors.Is(err, context.DeadlineExceeded)
 	walk(err, func(e error) bool {
@@ -159,8 +159,8 @@ func fromServer(err error) bool {
 	return found || strings.Contains(err.Error(), "another operation (install/upgrade/rollback) is in progress")
 }
 
-// walk visits an error and what it wraps, through aggregates too, until visit
-// returns false.
+// walk visits an error and everything that it wraps, also through aggregates, until visit returns
+// false.
 func walk(err error, visit func(error) bool) bool {
 	if err == nil {
 		return true

@@ -19,18 +19,18 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/v1alpha1"
 )
 
-// Client changes one release on one cluster. It is for one goroutine.
+// Client changes one release on one cluster. Only one goroutine may use it.
 type Client struct {
-	// Name and Namespace are of the release.
+	// Name and Namespace are those of the release.
 	Name, Namespace string
 	// Timeout bounds each wait.
 	Timeout time.Duration
 	// History is how many revisions are kept.
 	History int
-	// Progress receives what is done and waited for.
+	// Progress receives what is being done and waited for.
 	Progress func(string)
-	// Workerless says that the cluster is to have no workers, so that what needs
-	// them is not waited for; nil is never.
+	// Workerless reports whether the cluster is to have no workers; what needs workers is then not
+	// waited for. nil means never.
 	Workerless func(context.Context) bool
 
 	cluster *target.Cluster
@@ -38,8 +38,8 @@ type Client struct {
 	getter  *getter
 }
 
-// NewClient returns a client of a release. The place is one that is held; it is
-// given up while the client waits.
+// NewClient returns a client for a release. The caller holds the place; the client gives it up
+// while it waits.
 func NewClient(cluster *target.Cluster, place *target.Place, namespace, name string) *Client {
 	return &Client{Name: name, Namespace: namespace, Timeout: time.Hour, History: 10, Progress: func(string) {},
 		cluster: cluster, place: place, getter: newGetter(cluster, namespace)}
@@ -47,22 +47,22 @@ func NewClient(cluster *target.Cluster, place *target.Place, namespace, name str
 
 // State is what the labels of a release's records say.
 type State struct {
-	// Revision is 0 where there is no release.
+	// Revision is 0 if there is no release.
 	Revision int
 	Status   helm.Status
-	// Digest is of what the release was made of; empty for releases of others.
+	// Digest covers what the release was made from; it is empty for releases that others made.
 	Digest string
 	record string
 }
 
-// Deployed tells whether the newest revision is deployed.
+// Deployed reports whether the newest revision is deployed.
 func (s State) Deployed() bool { return s.Status == helm.StatusDeployed }
 
 func secrets() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 }
 
-// State reads the labels of the release's records, not the records.
+// State reads only the labels of the release's records, not the records.
 func (c *Client) State(ctx context.Context) (State, error) {
 	records, err := c.cluster.Metadata.Resource(secrets()).Namespace(c.Namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,name=" + c.Name})
@@ -80,7 +80,7 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return newest, nil
 }
 
-// mark labels the newest record of a release of others with a digest.
+// mark labels the newest record of a release that others made with a digest.
 func (c *Client) mark(ctx context.Context, state State, digest string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, v1alpha1.DigestLabel, digest)
 	_, err := c.cluster.Metadata.Resource(secrets()).Namespace(c.Namespace).
@@ -91,8 +91,8 @@ func (c *Client) mark(ctx context.Context, state State, digest string) error {
 	return nil
 }
 
-// configuration is of the SDK's actions. outgoing tells which manifests are on
-// their way out; nil is none.
+// configuration is that of the SDK's actions. outgoing reports which manifests are being removed or
+// replaced; nil means none.
 func (c *Client) configuration(ctx context.Context, outgoing func(string) bool) *action.Configuration {
 	client := kube.New(c.getter)
 	client.Namespace = c.Namespace

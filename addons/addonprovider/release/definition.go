@@ -15,14 +15,14 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// fieldManager owns the fields of definitions that are applied.
+// fieldManager owns the fields of the definitions that are applied.
 const fieldManager = "slipway-addon-provider"
 
-// definitionTimeout is how long definitions may take to be served.
+// definitionTimeout is how long it may take until definitions are served.
 const definitionTimeout = time.Minute
 
-// applyDefinitions applies the CRDs of a chart, also newer ones, which Helm
-// itself does not do (https://helm.sh/docs/chart_best_practices/custom_resource_definitions).
+// applyDefinitions applies the CRDs of a chart, including newer versions, which Helm itself does
+// not apply (https://helm.sh/docs/chart_best_practices/custom_resource_definitions).
 func (c *Client) applyDefinitions(ctx context.Context, ch *chart.Chart) error {
 	var names []string
 	for _, file := range ch.CRDObjects() {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// Correct compares a deployed release with what is on the cluster and brings
-// back what is missing or was changed by hand, without a new revision. It
-// returns what it corrected. The number of replicas is left to whoever scaled.
+// Correct compares a deployed release with what is on the cluster and restores what is missing or
+// was changed by hand, without a new revision. It returns what it corrected. It keeps the number of
+// replicas that somebody scaled to.
 func (c *Client) Correct(ctx context.Context, state State) ([]string, error) {
 	cfg := c.configuration(ctx, nil)
 	record, err := cfg.Releases.Get(c.Name, state.Revision)
@@ -45,8 +45,8 @@ func (c *Client) Correct(ctx context.Context, state State) ([]string, error) {
 	return changed(wanted, versions), nil
 }
 
-// comparison leaves out what must not be compared, and returns the versions of
-// the rest that is on the cluster.
+// comparison leaves out what must not be compared, and returns the versions of the rest that exist
+// on the cluster.
 func comparison(ctx context.Context, stored, wanted kube.ResourceList) (s, w kube.ResourceList, versions map[string]string, err error) {
 	versions = map[string]string{}
 	for i, info := range wanted {
@@ -70,13 +70,13 @@ func comparison(ctx context.Context, stored, wanted kube.ResourceList) (s, w kub
 	return s, w, versions, nil
 }
 
-// injected tells whether others write into resources of a kind what charts leave
-// empty, as certificate injectors do.
+// injected reports whether others fill in fields of a kind that charts leave empty, as certificate
+// injectors do.
 func injected(kind string) bool {
 	return slices.Contains([]string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService", "CustomResourceDefinition"}, kind)
 }
 
-// get reads a resource; nil where it is missing.
+// get reads a resource; it returns nil if the resource is missing.
 func get(info *resource.Info) (*unstructured.Unstructured, error) {
 	object, err := resource.NewHelper(info.Client, info.Mapping).Get(info.Namespace, info.Name)
 	if apierrors.IsNotFound(err) {
@@ -92,8 +92,8 @@ func get(info *resource.Info) (*unstructured.Unstructured, error) {
 	return live, nil
 }
 
-// own sets the metadata by which Helm knows its resources, as it does itself
-// when it installs: resources that come back must have it.
+// own sets the metadata by which Helm knows its resources, as Helm itself does when it installs:
+// restored resources must have it.
 func own(info *resource.Info, name, namespace string) error {
 	accessor, err := meta.Accessor(info.Object)
 	if err != nil {
@@ -114,8 +114,8 @@ func own(info *resource.Info, name, namespace string) error {
 	return nil
 }
 
-// keepReplicas takes over the number of replicas that an autoscaler, or
-// kubectl scale, set: both write through the subresource scale.
+// keepReplicas keeps the number of replicas that an autoscaler or `kubectl scale` set: both write
+// through the subresource scale.
 func keepReplicas(info *resource.Info, live *unstructured.Unstructured) {
 	if !scaled(live.GetManagedFields()) {
 		return
@@ -136,7 +136,7 @@ func scaled(fields []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// changed are the resources that have another version by now.
+// changed are the resources whose version is now another one.
 func changed(resources kube.ResourceList, versions map[string]string) []string {
 	var names []string
 	for _, info := range resources {

@@ -1,6 +1,5 @@
-// Package release changes Helm releases on target clusters with the Helm SDK in
-// process: no helm program, no kubeconfig on disk, waits that can be ended and
-// say what they wait for.
+// Package release changes Helm releases on target clusters with the Helm SDK in process: no helm
+// program, no kubeconfig on disk, waits that can be cancelled and that say what they wait for.
 package release
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 )
 
-// getter gives the SDK the clients of a cluster. What it learns of the cluster's
-// kinds lives as long as one change, so that new kinds are seen.
+// getter gives the SDK the clients of a cluster. What it learns about the cluster's kinds is kept
+// for one change only, so that new kinds are seen.
 type getter struct {
 	config    *rest.Config
 	namespace string
@@ -47,8 +46,8 @@ func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 }
 
 // strict asks the server to refuse unknown fields
-// (https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation),
-// as the SDK does by itself only after downloading the server's whole schema.
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation). The SDK by
+// itself does so only after downloading the server's whole schema.
 type strict struct{ next http.RoundTripper }
 
 func (s strict) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -62,7 +61,7 @@ func (s strict) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(request)
 }
 
-// forget drops what is known of the cluster's kinds.
+// forget drops what is known about the cluster's kinds.
 func (g *getter) forget() {
 	g.discovery.Invalidate()
 	g.mapper.Reset()

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ManifestsChart makes a chart of resources: one file each, so that Helm keeps
-// them together, removes what is no longer among them and remembers history.
-// Its version has the digest of the content, which is also returned.
+// ManifestsChart makes a chart from resources: one file each, so that Helm keeps them together,
+// removes those that are dropped and remembers their history. The chart's version has the digest of
+// the content, which is also returned.
 func ManifestsChart(name string, resources []map[string]any) (*chart.Chart, string, error) {
 	ch := &chart.Chart{Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: name, Type: "application"}}
 	have := map[string]bool{}
@@ -45,7 +45,7 @@ func ManifestsChart(name string, resources []map[string]any) (*chart.Chart, stri
 	return ch, digest, nil
 }
 
-// resourceFile is the file of a resource, and whether it is a definition, which
+// resourceFile is the file name of a resource, and whether the resource is a definition, which
 // charts keep apart.
 func resourceFile(resource map[string]any) (*chart.File, bool, error) {
 	apiVersion, _ := resource["apiVersion"].(string)

@@ -20,35 +20,35 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/target"
 )
 
-// pollInterval is how often readiness is looked at.
+// pollInterval is how often readiness is checked.
 const pollInterval = 2 * time.Second
 
-// waiter is Helm's client with waits of its own: they end with the context, give
-// up the place for work while they last, and say what they wait for.
+// waiter is Helm's client with its own waits: they end with the context, give up the place for work
+// while they last, and say what they wait for.
 type waiter struct {
 	*kube.Client
 	ctx      context.Context
 	place    *target.Place
 	typed    kubernetes.Interface
 	progress func(string)
-	// forget drops what is known of the cluster's kinds, a megabyte or two that
-	// each release would hold while it waits.
+	// forget drops what is known about the cluster's kinds: a megabyte or two that each release
+	// would hold while it waits.
 	forget func()
-	// outgoing tells whether a manifest is of what is to be removed or replaced;
-	// nil is never.
+	// outgoing reports whether a manifest is one that is being removed or replaced; nil means
+	// never.
 	outgoing func(manifest string) bool
-	// workerless says that the cluster is to have no workers; nil is never.
+	// workerless reports whether the cluster is to have no workers; nil means never.
 	workerless func(context.Context) bool
-	// forWorkers is what the last wait for readiness ended without, because it needs
-	// workers; hookForWorkers is what a hook ended because of.
+	// forWorkers is what the last wait for readiness no longer waited for, because it needs
+	// workers; hookForWorkers is what ended a hook for that reason.
 	forWorkers, hookForWorkers []string
-	// applied says that readiness was waited for: all of the release is made.
+	// applied is whether readiness was waited for: the whole release has been made.
 	applied bool
 }
 
-// Build is Helm's. Of a manifest that is on its way out, kinds that the cluster
-// does not know any more are left out: there cannot be any of them, and Helm
-// would otherwise never get over them (https://github.com/helm/helm/issues/7219).
+// Build is Helm's. From a manifest that is being removed or replaced, it leaves out the kinds that
+// the cluster no longer knows: no such objects can exist, and Helm would otherwise never get past
+// them (https://github.com/helm/helm/issues/7219).
 func (w *waiter) Build(reader io.Reader, validate bool) (kube.ResourceList, error) {
 	manifest, err := io.ReadAll(reader)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *waiter) Build(reader io.Reader, validate bool) (kube.ResourceList, erro
 	return known, nil
 }
 
-// Create is Helm's, unless the work is to end.
+// Create is Helm's, but does nothing once the work is to end.
 func (w *waiter) Create(resources kube.ResourceList) (*kube.Result, error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (w *waiter) Create(resources kube.ResourceList) (*kube.Result, error) {
 	return w.Client.Create(resources)
 }
 
-// Update is Helm's, unless the work is to end.
+// Update is Helm's, but does nothing once the work is to end.
 func (w *waiter) Update(original, changed kube.ResourceList, force bool) (*kube.Result, error) {
 	if err := w.ctx.Err(); err != nil {
 		return &kube.Result{}, err
@@ -85,8 +85,8 @@ func (w *waiter) Update(original, changed kube.ResourceList, force bool) (*kube.
 	return w.Client.Update(original, changed, force)
 }
 
-// Delete is Helm's, unless the work is to end: what an upgrade made is not
-// cleaned up because the upgrade was interrupted, since it is taken up again.
+// Delete is Helm's, but returns an error once the work is to end: what an upgrade made is not
+// cleaned up when the upgrade was interrupted, since the upgrade is resumed later.
 func (w *waiter) Delete(resources kube.ResourceList) (*kube.Result, []error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, []error{err}
@@ -94,7 +94,7 @@ func (w *waiter) Delete(resources kube.ResourceList) (*kube.Result, []error) {
 	return w.Client.Delete(resources)
 }
 
-// DeleteWithPropagationPolicy is Helm's, unless the work is to end.
+// DeleteWithPropagationPolicy is Helm's, but does nothing once the work is to end.
 func (w *waiter) DeleteWithPropagationPolicy(resources kube.ResourceList, policy metav1.DeletionPropagation) (*kube.Result, []error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, []error{err}
@@ -102,12 +102,12 @@ func (w *waiter) DeleteWithPropagationPolicy(resources kube.ResourceList, policy
 	return w.Client.DeleteWithPropagationPolicy(resources, policy)
 }
 
-// Wait waits for resources to be ready, jobs not counted.
+// Wait waits until resources are ready, not counting jobs.
 func (w *waiter) Wait(resources kube.ResourceList, timeout time.Duration) error {
 	return w.ready(resources, timeout, kube.NewReadyChecker(w.typed, nil, kube.PausedAsReady(true)))
 }
 
-// WaitWithJobs waits for resources to be ready and jobs to be done.
+// WaitWithJobs waits until resources are ready and jobs are done.
 func (w *waiter) WaitWithJobs(resources kube.ResourceList, timeout time.Duration) error {
 	return w.ready(resources, timeout, kube.NewReadyChecker(w.typed, nil, kube.PausedAsReady(true), kube.CheckJobs(true)))
 }
@@ -151,7 +151,7 @@ func (w *waiter) unready(ctx context.Context, resources kube.ResourceList, check
 	return names, nil
 }
 
-// WaitForDelete waits for resources to be gone.
+// WaitForDelete waits until resources are gone.
 func (w *waiter) WaitForDelete(resources kube.ResourceList, timeout time.Duration) error {
 	return w.poll(timeout, func(context.Context) ([]string, error) {
 		var names []string
@@ -164,8 +164,8 @@ func (w *waiter) WaitForDelete(resources kube.ResourceList, timeout time.Duratio
 	})
 }
 
-// WatchUntilReady waits for the jobs and pods of Helm's hooks to be done. Those
-// that need workers where there are to be none end it with a [WorkersError].
+// WatchUntilReady waits until the jobs and pods of Helm's hooks are done. It ends with a
+// [WorkersError] if they need workers and there are to be none.
 func (w *waiter) WatchUntilReady(resources kube.ResourceList, timeout time.Duration) error {
 	return w.poll(timeout, func(ctx context.Context) ([]string, error) {
 		var names []string
@@ -187,7 +187,7 @@ func (w *waiter) WatchUntilReady(resources kube.ResourceList, timeout time.Durat
 	})
 }
 
-// hookDone tells whether a hook's resource is done; only jobs and pods run.
+// hookDone reports whether a hook's resource is done; only jobs and pods run.
 func hookDone(info *resource.Info) (bool, error) {
 	kind := info.Mapping.GroupVersionKind.Kind
 	if kind != "Job" && kind != "Pod" {
@@ -226,8 +226,7 @@ func hookDone(info *resource.Info) (bool, error) {
 	return false, nil
 }
 
-// poll asks what is still waited for until that is nothing. The place for work
-// is given up meanwhile.
+// poll asks what is still waited for, until nothing is. Meanwhile the place for work is given up.
 func (w *waiter) poll(timeout time.Duration, ask func(context.Context) ([]string, error)) error {
 	w.place.Leave()
 	ctx, cancel := context.WithTimeout(w.ctx, timeout)
@@ -255,19 +254,19 @@ func (w *waiter) poll(timeout time.Duration, ask func(context.Context) ([]string
 	}
 }
 
-// TimeoutError is what a wait ends with when its time is up.
+// TimeoutError is the error of a wait whose time is up.
 type TimeoutError struct {
 	Timeout time.Duration
 	// Left is what was still waited for.
 	Left []string
 }
 
-// Error says for how long and for what.
+// Error says how long the wait lasted and for what.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("not ready after %s: %s", e.Timeout, few(e.Left))
 }
 
-// passing tells whether an error of looking at a resource may go away.
+// passing reports whether an error from reading a resource may go away by itself.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -285,7 +284,7 @@ func describe(info *resource.Info) string {
 	return kind + " " + info.Namespace + "/" + info.Name
 }
 
-// few are the first of many.
+// few lists the first of many names.
 func few(names []string) string {
 	const most = 5
 	if len(names) <= most {

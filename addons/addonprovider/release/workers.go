@@ -13,22 +13,21 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// WorkersError is a release that cannot continue without workers, on a cluster
-// that is to have none.
+// WorkersError means that a release cannot continue without workers, on a cluster that is to have
+// none.
 type WorkersError struct {
-	// Waiting is what finds no node: "Deployment kube-system/metrics-server".
+	// Waiting names what finds no node, such as "Deployment kube-system/metrics-server".
 	Waiting []string
 }
 
-// Error says what waits.
+// Error names what waits.
 func (e *WorkersError) Error() string {
 	return fmt.Sprintf("no worker to run on: %s", few(e.Waiting))
 }
 
-// withoutWorkers names those of what is not ready that find no node on a
-// cluster that is to have no workers; nil where anything else is in the way too.
-// Volume claims and services are not ready only because of them, and are not
-// counted.
+// withoutWorkers names what is not ready because it finds no node on a cluster that is to have no
+// workers; nil if anything has another reason. Volume claims and services that are not ready only
+// because of those are not counted.
 func (w *waiter) withoutWorkers(ctx context.Context, left kube.ResourceList) []string {
 	if w.workerless == nil || !w.workerless(ctx) {
 		return nil
@@ -51,8 +50,8 @@ func (w *waiter) withoutWorkers(ctx context.Context, left kube.ResourceList) []s
 	return names
 }
 
-// findsNoNode says that a workload has pods that the scheduler could not place,
-// and none of them may be on any of the nodes, whatever room there is.
+// findsNoNode reports whether a workload has pods that the scheduler could not place, and that
+// could not run on any of the nodes however much room they had.
 func (w *waiter) findsNoNode(ctx context.Context, info *resource.Info, nodes []corev1.Node) bool {
 	pods, err := w.podsOf(ctx, info)
 	if err != nil {
@@ -71,7 +70,7 @@ func (w *waiter) findsNoNode(ctx context.Context, info *resource.Info, nodes []c
 	return found
 }
 
-// podsOf lists the pods of a workload; others have none, which is an error.
+// podsOf lists the pods of a workload. Other kinds have none, which is an error.
 func (w *waiter) podsOf(ctx context.Context, info *resource.Info) ([]corev1.Pod, error) {
 	selector, pods := "", w.typed.CoreV1().Pods(info.Namespace)
 	switch info.Mapping.GroupVersionKind.Kind {
@@ -106,8 +105,8 @@ func unplaced(pod *corev1.Pod) bool {
 	return false
 }
 
-// placeable says whether a pod could be on one of the nodes once that is ready:
-// the taints that nodes have until then do not count.
+// placeable reports whether a pod could run on one of the nodes once that node is ready: the taints
+// that nodes have until then do not count.
 func placeable(pod *corev1.Pod, nodes []corev1.Node) bool {
 	for i := range nodes {
 		if labels.SelectorFromSet(pod.Spec.NodeSelector).Matches(labels.Set(nodes[i].Labels)) && tolerated(pod, nodes[i].Spec.Taints) {
@@ -133,7 +132,7 @@ func tolerated(pod *corev1.Pod, taints []corev1.Taint) bool {
 	return true
 }
 
-// passingTaint says whether a taint goes when its node is ready.
+// passingTaint reports whether a taint disappears when its node is ready.
 func passingTaint(key string) bool {
 	return strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "node.cloudprovider.kubernetes.io/") ||
 		strings.HasPrefix(key, "node.cluster.x-k8s.io/")

@@ -1,5 +1,5 @@
-// Package target has the clients of the clusters that addons go on: one set per
-// cluster, made of its kubeconfig without a file, kept until that changes.
+// Package target has the clients of the clusters that addons are installed on: one set per cluster,
+// made from its kubeconfig without a file, and kept until the kubeconfig changes.
 package target
 
 import (
@@ -31,9 +31,9 @@ type Cluster struct {
 	transport *http.Transport
 }
 
-// Connect returns the clients of a kubeconfig. It sends nothing. A kubeconfig
-// that would run programs or read files here is refused: who may write one is
-// not who may act as this program.
+// Connect returns the clients for a kubeconfig. It sends nothing. It refuses a kubeconfig that
+// would run programs or read files here: permission to write one does not include permission to act
+// as this program.
 func Connect(kubeconfig []byte, timeout time.Duration) (*Cluster, error) {
 	return connect(kubeconfig, timeout, nil)
 }
@@ -73,7 +73,7 @@ func harmless(config *clientcmdapi.Config) error {
 	return nil
 }
 
-// New returns the clients of a configuration. timeout is of a single request.
+// New returns the clients for a configuration. timeout bounds a single request.
 func New(config *rest.Config, timeout time.Duration) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = timeout
@@ -106,8 +106,8 @@ func New(config *rest.Config, timeout time.Duration) (*Cluster, error) {
 	return c, nil
 }
 
-// ownTransport is a transport of this cluster alone, because client-go keeps the
-// ones it makes for ever.
+// ownTransport is a transport of this cluster alone, because client-go keeps its own transports for
+// ever.
 func ownTransport(config *rest.Config) (*http.Transport, error) {
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -125,5 +125,5 @@ func ownTransport(config *rest.Config) (*http.Transport, error) {
 	}, nil
 }
 
-// Close ends idle connections; requests under way continue.
+// Close ends idle connections; requests in progress continue.
 func (c *Cluster) Close() { c.transport.CloseIdleConnections() }

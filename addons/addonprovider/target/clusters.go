@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Clusters are the target clusters that are connected to, and the places for
-// work on them: so many at a time for each cluster, and in all.
+// Clusters are the connected target clusters, and the places for work on them: a limited number for
+// each cluster, and in total.
 type Clusters struct {
 	timeout    time.Duration
 	perCluster int
@@ -32,22 +32,22 @@ type entry struct {
 	reach   *reach
 }
 
-// NewClusters returns none yet. timeout is of a single request, perCluster and
-// all bound the work at a time.
+// NewClusters returns an empty set of clusters. timeout bounds a single request; perCluster and all
+// bound how much is worked on at a time.
 func NewClusters(timeout time.Duration, perCluster, all int) *Clusters {
 	return &Clusters{timeout: timeout, perCluster: perCluster, places: newGate(all),
 		entries: map[types.NamespacedName]*entry{}}
 }
 
-// Wrapped puts a transport around those of the clusters that are connected to from now
-// on; nil puts none.
+// Wrapped puts a transport around those of the clusters that are connected from now on; nil puts
+// none.
 func (c *Clusters) Wrapped(wrap func(http.RoundTripper) http.RoundTripper) *Clusters {
 	c.wrap = wrap
 	return c
 }
 
-// Kubeconfig reads the kubeconfig that Cluster API made for a Cluster; nil where there is none.
-// It is read each time and not cached: it is needed seldom, and 200 of them are large.
+// Kubeconfig reads the kubeconfig that Cluster API made for a Cluster; nil if there is none. It is
+// read each time and not cached: it is seldom needed, and 200 of them are large.
 func Kubeconfig(ctx context.Context, live client.Reader, cluster types.NamespacedName) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := live.Get(ctx, types.NamespacedName{Namespace: cluster.Namespace, Name: cluster.Name + "-kubeconfig"}, secret)
@@ -71,8 +71,7 @@ func (c *Clusters) entry(key types.NamespacedName) *entry {
 	return e
 }
 
-// Connect returns the clients of a cluster: those it has, unless the kubeconfig
-// is another one by now.
+// Connect returns the clients of a cluster: the existing ones, unless the kubeconfig has changed.
 func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluster, error) {
 	e, sum := c.entry(key), sha256.Sum256(kubeconfig)
 	c.mu.Lock()
@@ -92,7 +91,7 @@ func (c *Clusters) Connect(key types.NamespacedName, kubeconfig []byte) (*Cluste
 	return cluster, nil
 }
 
-// reachOf is what is known of whether a cluster answers with its present kubeconfig.
+// reachOf is what is known about whether a cluster answers with its present kubeconfig.
 func (c *Clusters) reachOf(key types.NamespacedName) *reach {
 	e := c.entry(key)
 	c.mu.Lock()
@@ -117,15 +116,15 @@ func (c *Clusters) Len() int {
 	return len(c.entries)
 }
 
-// Place is one of the places for work on a cluster. It is for one goroutine.
+// Place is one of the places for work on a cluster. Only one goroutine may use it.
 type Place struct {
 	own, all *gate
 	held     bool
-	// before is whether it was held before.
+	// before is whether the place was held before.
 	before bool
 }
 
-// Place returns a place on a cluster that is not taken yet.
+// Place returns a place on a cluster; the place is not taken yet.
 func (c *Clusters) Place(key types.NamespacedName) *Place {
 	return &Place{own: c.entry(key).places, all: c.places}
 }
@@ -147,7 +146,7 @@ func (p *Place) Take(ctx context.Context) error {
 	return nil
 }
 
-// Leave gives the place up, where it is held.
+// Leave gives up the place, if it is held.
 func (p *Place) Leave() {
 	if p.held {
 		p.held = false

@@ -6,13 +6,12 @@ import (
 	"sync"
 )
 
-// gate lets so many through at a time. Who comes back goes before who is new:
-// what was begun is finished first, so that few hold what work takes, however
-// many wait.
+// gate lets a limited number through at a time. A caller who comes back goes before a new one: work
+// that was begun is finished first, so that few hold what work needs, however many wait.
 type gate struct {
 	mu   sync.Mutex
 	free int
-	// back and new are those who wait, the first first.
+	// back and new are the queues of those who wait, in order of arrival.
 	back, new []chan struct{}
 }
 
@@ -53,7 +52,7 @@ func (g *gate) queue(back bool) *[]chan struct{} {
 	return &g.new
 }
 
-// leave calls the next one.
+// leave lets the next one in.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// probeTime is how long a cluster may take to answer at all.
+	// probeTime is how long a cluster may take until it answers.
 	probeTime = 10 * time.Second
 	// trustTime is how long an answer is relied on.
 	trustTime = 10 * time.Second
-	// downTime is how long a cluster that did not answer is not asked again; it
-	// doubles up to maxDownTime.
+	// downTime is for how long a cluster that did not answer is not asked again; it doubles up to
+	// maxDownTime.
 	downTime    = 15 * time.Second
 	maxDownTime = 5 * time.Minute
 )
@@ -32,7 +32,7 @@ func newReach() *reach { return &reach{probing: make(chan struct{}, 1)} }
 // UnreachableError is a cluster that does not answer.
 type UnreachableError struct {
 	Err error
-	// Retry is when it is asked again.
+	// Retry is when the cluster is asked again.
 	Retry time.Time
 }
 
@@ -44,8 +44,8 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// Reach makes sure that a cluster answers, before work takes a place. A cluster
-// that does not costs one request now and then, however much work there is.
+// Reach makes sure that a cluster answers before work takes a place. A cluster that does not answer
+// costs one request now and then, however much work there is.
 func (c *Clusters) Reach(ctx context.Context, key types.NamespacedName, cluster *Cluster) error {
 	r := c.reachOf(key) // a new kubeconfig brings another one meanwhile
 	select {

@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/values"
 )
 
-// undefined is a name that has no value: empty as text and as a list, false as a
-// condition, an error in anything else.
+// undefined is a name that has no value: it is empty as text and as a list, false as a condition,
+// and an error anywhere else.
 type undefined struct{ name string }
 
 func (u undefined) err() error { return fmt.Errorf("%s is undefined", u.name) }
@@ -171,7 +171,7 @@ func (t tested) evaluate(r *run) (any, error) {
 	return test(t.name, of) != t.not, err
 }
 
-// given are the values of arguments.
+// given are the arguments of a call, evaluated.
 type given struct {
 	positional []any
 	named      map[string]any
@@ -196,7 +196,7 @@ func (a arguments) evaluate(r *run) (given, error) {
 	return g, nil
 }
 
-// get is an argument by place or name, or its default.
+// get returns an argument by position or name, or its default.
 func (g given) get(i int, name string, absent any) any {
 	if i < len(g.positional) {
 		return g.positional[i]
@@ -207,7 +207,7 @@ func (g given) get(i int, name string, absent any) any {
 	return absent
 }
 
-// text is get of a string.
+// text is get for a string.
 func (g given) text(i int, name, absent string) (string, error) {
 	if s, ok := g.get(i, name, absent).(string); ok {
 		return s, nil

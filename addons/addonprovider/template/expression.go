@@ -92,7 +92,7 @@ func (e *expressions) take(k kind, values []string) bool {
 	return false
 }
 
-// taken is the token that was taken last.
+// taken is the token that was read last.
 func (e *expressions) taken() string { return e.tokens[e.at-1].value }
 
 func (e *expressions) unexpected() error {
@@ -117,7 +117,7 @@ func (e *expressions) whole() (expression, error) {
 	return x, err
 }
 
-// names are the targets of for and set.
+// names are the targets of `for` and `set`.
 func (e *expressions) names() ([]string, error) {
 	var names []string
 	for {
@@ -137,7 +137,7 @@ func reserved(word string) bool {
 	return slices.Contains([]string{"and", "or", "not", "in", "is", "if", "else"}, word)
 }
 
-// tuple is an expression, or several with commas, which are a list.
+// tuple is an expression, or several with commas between them, which make a list.
 func (e *expressions) tuple() (expression, error) {
 	first, err := e.expression()
 	if err != nil || !e.operator(",") {
@@ -251,7 +251,7 @@ func (e *expressions) binary(operand func() (expression, error), operators ...st
 	return left, err
 }
 
-// unary is a sign, which filters come after, or a primary with what follows it.
+// unary is a primary, with its sign and what follows it, and then filters.
 func (e *expressions) unary() (expression, error) {
 	x, err := e.signed()
 	if err != nil {

@@ -46,7 +46,7 @@ func filterOf(name string) filter {
 	return textFilter(name)
 }
 
-// textFilter is a filter of strings that is like one of their methods.
+// textFilter returns a filter of strings that works like one of their methods.
 func textFilter(name string) filter {
 	switch name {
 	case "lower", "upper", "title", "replace":
@@ -140,8 +140,8 @@ func mergeConcat(of any, g given) (any, error) {
 	return of, nil
 }
 
-// size is what is left of a budget after counting the items of a value; below
-// zero where it was not enough.
+// size returns what is left of a budget after counting the items of a value; below zero means that
+// the budget was too small.
 func size(value any, left int) int {
 	left--
 	switch v := value.(type) {

@@ -31,9 +31,8 @@ type segment struct {
 	line   int
 }
 
-// lexer cuts a template into segments, with Jinja2's default settings: blocks
-// keep the whitespace around them unless a minus says otherwise, and one line
-// break at the end of the template is dropped.
+// lexer cuts a template into segments, with Jinja2's default settings: the whitespace around blocks
+// is kept unless a minus says otherwise, and one line break at the end of the template is dropped.
 type lexer struct {
 	source   string
 	at       int
@@ -131,8 +130,8 @@ func (l *lexer) raw(rest string) error {
 	return nil
 }
 
-// tokens reads the inside of a block. Its end does not count within brackets,
-// so that a dictionary may end right before it.
+// tokens reads the inside of a block. The end of a block does not count within brackets, so that a
+// dictionary may end right before it.
 func (l *lexer) tokens(what byte, closing string) error {
 	s := segment{what: what, line: l.line()}
 	l.at += 2

@@ -55,7 +55,7 @@ func sortKey(value any, g given) (any, error) {
 	return value, nil
 }
 
-// walk follows a path with dots.
+// walk follows a path of names with dots.
 func walk(value any, path string) (any, error) {
 	var err error
 	for part := range strings.SplitSeq(path, ".") {
@@ -77,7 +77,7 @@ func unique(of any, _ given) (any, error) {
 	return result, err
 }
 
-// mapped is the filter map: an attribute, or another filter, of each item.
+// mapped is the filter map: it takes an attribute of each item, or applies another filter to it.
 func mapped(of any, g given) (any, error) {
 	items, err := iterate(of)
 	if err != nil {

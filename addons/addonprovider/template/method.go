@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/values"
 )
 
-// hasMethod tells whether a value has a method of that name, which wins over a
-// key of that name after a dot, as in Jinja2.
+// hasMethod reports whether a value has a method of that name, which wins over a key of that name
+// after a dot, as in Jinja2.
 func hasMethod(value any, name string) bool {
 	switch value.(type) {
 	case *values.Map:

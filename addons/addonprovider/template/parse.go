@@ -81,8 +81,8 @@ func (p *parser) keyword() string {
 	return s.tokens[0].value
 }
 
-// until parses up to a statement that begins with one of the words, or to the
-// end where there are none.
+// until parses up to a statement that begins with one of the words, or to the end if there are no
+// words.
 func (p *parser) until(words ...string) ([]node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, fmt.Errorf("blocks nest too deep")

@@ -103,7 +103,7 @@ func (e *expressions) mapping() (expression, error) {
 	return m, nil
 }
 
-// postfix is attributes, subscripts and calls.
+// postfix is a primary with its attributes, subscripts and calls.
 func (e *expressions) postfix(x expression) (expression, error) {
 	for {
 		switch {
@@ -163,7 +163,7 @@ func (e *expressions) subscript(of expression) (expression, error) {
 	return slice{of, from, to}, nil
 }
 
-// arguments are those of a call, after its opening bracket.
+// arguments reads the arguments of a call, after its opening bracket.
 func (e *expressions) arguments() (arguments, error) {
 	var a arguments
 	for !e.operator(")") {
@@ -190,7 +190,7 @@ func (e *expressions) arguments() (arguments, error) {
 	return a, nil
 }
 
-// filters are those, and the tests, that follow an expression.
+// filters reads the filters and tests that follow an expression.
 func (e *expressions) filters(x expression) (expression, error) {
 	for {
 		switch {

@@ -1,7 +1,6 @@
-// Package template renders the templates that charts of clusters hold: the part
-// of Jinja2 that they use, as Jinja2 renders it, and nothing that reaches
-// outside: no includes, no imports, no attributes of Go values. Steps, sizes and
-// time are bounded.
+// Package template renders the templates in the charts of clusters. It has the part of Jinja2 that
+// they use, renders it as Jinja2 does, and reaches nothing outside: no includes, no imports, no
+// attributes of Go values. Steps, sizes and time are bounded.
 package template
 
 import (
@@ -14,14 +13,14 @@ import (
 const (
 	// maxSteps bounds the statements and expressions that are evaluated.
 	maxSteps = 1 << 18
-	// maxSize bounds the output, and every string on the way to it, in bytes.
+	// maxSize bounds, in bytes, the output and every string on the way to it.
 	maxSize = 8 << 20
 	// maxItems bounds lists and maps that a template makes.
 	maxItems = 1 << 16
 )
 
-// Render renders a template with variables, whose values are of package values.
-// Errors have the line of the template.
+// Render renders a template with variables, whose values are of package values. Errors name the
+// line of the template.
 func Render(ctx context.Context, source string, variables map[string]any) (string, error) {
 	if len(source) > maxSize {
 		return "", errors.New("the template is too large")
@@ -136,7 +135,7 @@ func (a assignment) render(r *run) error {
 	return r.assign(a.names, value)
 }
 
-// assign sets names in the innermost scope; several take a list apart.
+// assign sets names in the innermost scope; several names take a list apart.
 func (r *run) assign(names []string, value any) error {
 	scope := r.scopes[len(r.scopes)-1]
 	if len(names) == 1 {
@@ -187,7 +186,7 @@ func (l loop) render(r *run) error {
 	return nil
 }
 
-// selected are the items for which the loop's condition holds.
+// selected are the items for which the condition of the loop holds.
 func (l loop) selected(r *run, items []any) ([]any, error) {
 	if l.condition == nil {
 		return items, nil
@@ -211,7 +210,7 @@ func (l loop) selected(r *run, items []any) ([]any, error) {
 	return selected, nil
 }
 
-// state is the variable loop; its attributes are made when they are asked for.
+// state is the variable loop; its attributes are computed when they are read.
 type state struct {
 	items []any
 	at    int

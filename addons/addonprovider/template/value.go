@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/addonprovider/values"
 )
 
-// truth is whether a value counts as true in Python.
+// truth reports whether a value counts as true in Python.
 func truth(value any) bool {
 	switch v := value.(type) {
 	case nil, undefined:
@@ -128,7 +128,7 @@ func typeName(value any) string {
 	return "a method"
 }
 
-// iterate is what a loop over a value goes through.
+// iterate returns the items that a loop over a value visits.
 func iterate(value any) ([]any, error) {
 	switch v := value.(type) {
 	case undefined:
@@ -158,7 +158,7 @@ func keysOf(m *values.Map) []any {
 	return keys
 }
 
-// toNumber is a number as a float; booleans are 0 and 1 as in Python.
+// toNumber returns a number as a float; booleans are 0 and 1 as in Python.
 func toNumber(value any) (float64, bool) {
 	switch v := value.(type) {
 	case bool:

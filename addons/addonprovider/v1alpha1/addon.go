@@ -10,17 +10,17 @@ import (
 type AddonSpec struct {
 	// ClusterName is the Cluster in the same namespace.
 	ClusterName string `json:"clusterName"`
-	// Bootstrap makes the addon go on the cluster as soon as its control plane
-	// is initialised. Otherwise it waits for a ready cluster.
+	// Bootstrap installs the addon on the cluster as soon as its control plane is initialised.
+	// Otherwise the addon waits for a ready cluster.
 	Bootstrap bool `json:"bootstrap,omitempty"`
-	// TargetNamespace is the release's namespace on the target; it is created.
+	// TargetNamespace is the release's namespace on the target; it is created if missing.
 	TargetNamespace string `json:"targetNamespace"`
 	// ReleaseName defaults to the name of the object.
 	ReleaseName string `json:"releaseName,omitempty"`
 	// ReleaseTimeout is a duration such as 30m, or a number of seconds.
 	ReleaseTimeout *intstr.IntOrString `json:"releaseTimeout,omitempty"`
-	// Paused means that nothing is done; deleting a paused addon leaves its
-	// resources on the target.
+	// Paused means that nothing is done; deleting a paused addon leaves its resources on the
+	// target.
 	Paused         bool           `json:"paused,omitempty"`
 	LifecycleHooks LifecycleHooks `json:"lifecycleHooks,omitempty"`
 }
@@ -60,7 +60,7 @@ type LifecycleHook struct {
 	Options *apiextensionsv1.JSON `json:"options,omitempty"`
 }
 
-// Phase is where an addon is.
+// Phase is how far an addon is.
 type Phase string
 
 // The phases. Unknown is what an object has before it is first seen.
@@ -84,16 +84,16 @@ type AddonStatus struct {
 	Resources []ResourceReference `json:"resources,omitempty"`
 	// Notes are the chart's.
 	Notes string `json:"notes,omitempty"`
-	// FailureMessage says what is wrong, also while it is tried again.
+	// FailureMessage says what is wrong, also while the addon is retried.
 	FailureMessage string `json:"failureMessage,omitempty"`
 	// Failures counts the attempts that failed since the last success.
 	Failures int `json:"failures,omitempty"`
-	// ObservedGeneration is the generation of the spec that the rest is about.
+	// ObservedGeneration is the generation of the spec that the rest of the status describes.
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
-	// ChartDigest is of the chart's archive, sha256:<hex>.
+	// ChartDigest is the digest of the chart's archive, sha256:<hex>.
 	ChartDigest string `json:"chartDigest,omitempty"`
-	// Digest is of all that the deployed release was made of.
+	// Digest covers everything that the deployed release was made from.
 	Digest string `json:"digest,omitempty"`
 }
 
@@ -115,7 +115,7 @@ type NameKey struct {
 // NameKeys names keys of a ConfigMap or Secret.
 type NameKeys struct {
 	Name string `json:"name"`
-	// Keys are all where empty.
+	// Keys are all keys if empty.
 	Keys        []string `json:"keys,omitempty"`
 	ExcludeKeys []string `json:"excludeKeys,omitempty"`
 }

@@ -1,7 +1,7 @@
-// Package v1alpha1 is the API group addons.stackhpc.com/v1alpha1: Helm releases
-// and manifests that are kept on the clusters that Cluster API makes. Kinds,
-// fields, phases and labels are those of cluster-api-addon-provider; conditions,
-// observedGeneration, digests and OCI repositories are additions.
+// Package v1alpha1 is the API group addons.stackhpc.com/v1alpha1: Helm releases and manifests that
+// are maintained on the clusters that Cluster API makes. Kinds, fields, phases and labels are those
+// of cluster-api-addon-provider; conditions, observedGeneration, digests and OCI repositories are
+// additions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=addons.stackhpc.com
@@ -18,7 +18,7 @@ const Group = "addons.stackhpc.com"
 // GroupVersion is the group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
-// Builder returns what adds the kinds to a scheme.
+// Builder returns the builder that adds the kinds to a scheme.
 func Builder() *scheme.Builder {
 	return (&scheme.Builder{GroupVersion: GroupVersion}).
 		Register(&HelmRelease{}, &HelmReleaseList{}, &Manifests{}, &ManifestsList{})

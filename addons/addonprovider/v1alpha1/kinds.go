@@ -13,16 +13,16 @@ type HelmReleaseSpec struct {
 
 // Chart names a chart in a repository.
 type Chart struct {
-	// Repo is an address with http, https or oci.
+	// Repo is an address that begins with http, https or oci.
 	Repo string `json:"repo"`
 	Name string `json:"name"`
-	// Version is exact.
+	// Version is an exact version.
 	Version string `json:"version"`
-	// Digest is what the archive must have, sha256:<hex>; optional.
+	// Digest is the digest that the archive must have, sha256:<hex>; optional.
 	Digest string `json:"digest,omitempty"`
 }
 
-// ValuesSource is exactly one of its fields.
+// ValuesSource sets exactly one of its fields.
 type ValuesSource struct {
 	ConfigMap *NameKey `json:"configMap,omitempty"`
 	Secret    *NameKey `json:"secret,omitempty"`
@@ -55,7 +55,7 @@ type ManifestsSpec struct {
 	ManifestSources []ManifestSource `json:"manifestSources,omitempty"`
 }
 
-// ManifestSource is exactly one of its fields.
+// ManifestSource sets exactly one of its fields.
 type ManifestSource struct {
 	ConfigMap *NameKeys `json:"configMap,omitempty"`
 	Secret    *NameKeys `json:"secret,omitempty"`

@@ -15,11 +15,11 @@ const (
 	WatchLabel = Group + "/watch"
 	// RestartedAtAnnotation is set on pod templates by the hook action restart.
 	RestartedAtAnnotation = Group + "/restarted-at"
-	// MovedAnnotation is set by `clusterctl move` on what it deletes because it
-	// lives on elsewhere.
+	// MovedAnnotation is set by `clusterctl move` on objects that it deletes because they live on
+	// elsewhere.
 	MovedAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
-	// DigestLabel is on the release's Secrets on the target: what chart and
-	// values the release was made of.
+	// DigestLabel is on the release's Secrets on the target; it has the digest of the chart and
+	// values that the release was made from.
 	DigestLabel = Group + "/digest"
 )
 
@@ -27,7 +27,7 @@ const (
 const (
 	// ReadyCondition is true while the release is deployed as specified.
 	ReadyCondition = "Ready"
-	// StalledCondition is true where only a change by a user helps.
+	// StalledCondition is true if only a change by a user can help.
 	StalledCondition = "Stalled"
 )
 
@@ -47,8 +47,8 @@ const (
 	ReasonReleaseFailed      = "ReleaseFailed"
 	ReasonRefused            = "Refused"
 	ReasonHookFailed         = "HookFailed"
-	// ReasonWaitingForWorkers is the reason while the release cannot run, or not
-	// even be installed, because the cluster is to have no workers.
+	// ReasonWaitingForWorkers is the reason while the release cannot run, or cannot even be
+	// installed, because the cluster is to have no workers.
 	ReasonWaitingForWorkers = "WaitingForWorkers"
 	ReasonDeleting          = "Deleting"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Emit is the text that PyYAML's safe_dump makes of a value: keys sorted, lists
-// not indented, lines broken at 80 columns.
+// Emit returns the text that PyYAML's safe_dump makes of a value: keys sorted, lists not indented,
+// lines broken at 80 columns.
 func Emit(value any) (string, error) {
 	var b strings.Builder
 	e := emitter{out: &b}
@@ -121,8 +121,8 @@ func (e *emitter) sequence(list []any, indent int) error {
 	return nil
 }
 
-// scalar is the text of a scalar that begins at a column and goes on at an
-// indentation, and whether it is plain.
+// scalar returns the text of a scalar that begins at a column and continues at an indentation, and
+// whether it is plain.
 func (e *emitter) scalar(value any, column, indent int, key bool) (string, bool, error) {
 	switch v := value.(type) {
 	case nil:
@@ -140,7 +140,7 @@ func (e *emitter) scalar(value any, column, indent int, key bool) (string, bool,
 	return "", false, fmt.Errorf("writing YAML: a %T is not a value", value)
 }
 
-// floatText always has a point, so that it is read as a float again.
+// floatText always writes a point, so that the text is read as a float again.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):

@@ -1,6 +1,6 @@
-// Package values reads, merges and writes the YAML of values and templates as
-// PyYAML does, because what the charts of clusters hold was written for it:
-// YAML 1.1 scalars, keys in order, the same text for the same value.
+// Package values reads, merges and writes the YAML of values and templates as PyYAML does, because
+// the charts of clusters were written for it: YAML 1.1 scalars, keys in order, the same text for
+// the same value.
 //
 // A value is nil, bool, int64, float64, string, []any or *Map.
 package values
@@ -19,13 +19,14 @@ type Map struct {
 // NewMap returns an empty map.
 func NewMap() *Map { return &Map{values: map[string]any{}} }
 
-// Keys are the keys in the order they were first set. Not to be changed.
+// Keys returns the keys in the order in which they were first set. The caller must not change the
+// slice.
 func (m *Map) Keys() []string { return m.keys }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (m *Map) Len() int { return len(m.keys) }
 
-// Get returns the value of a key and whether there is one.
+// Get returns the value of a key, and whether the key exists.
 func (m *Map) Get(key string) (any, bool) {
 	value, ok := m.values[key]
 	return value, ok
@@ -39,8 +40,8 @@ func (m *Map) Set(key string, value any) {
 	m.values[key] = value
 }
 
-// Of turns what decoders of JSON make into values; the keys of maps are sorted,
-// as an API server sends them.
+// Of turns what JSON decoders return into values; the keys of maps are sorted, as an API server
+// sends them.
 func Of(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -86,8 +87,8 @@ func Plain(value any) any {
 	return value
 }
 
-// Merge puts override over base without changing either: maps are merged key by
-// key, lists follow one another, null changes nothing, anything else replaces.
+// Merge puts override over base without changing either: maps are merged key by key, lists are
+// joined, null changes nothing, and anything else replaces the former value.
 func Merge(base, override any) any {
 	if override == nil {
 		return base
@@ -116,7 +117,7 @@ func mergeMaps(base, override *Map) *Map {
 	return merged
 }
 
-// keyText is the text of a scalar that is a key: JSON has no other keys.
+// keyText is the text of a scalar that is a key: JSON allows only text as keys.
 func keyText(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -10,12 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxNodes bounds a document after its aliases are followed, against documents
-// that grow exponentially.
+// maxNodes bounds a document after its aliases are resolved, against documents that grow
+// exponentially.
 const maxNodes = 1 << 20
 
-// maxDepth bounds how deep it nests: an alias may be in what it stands for, and
-// each level is some hundred bytes of stack.
+// maxDepth bounds how deep a document nests: an alias may be within what it refers to, and each
+// level takes some hundred bytes of stack.
 const maxDepth = 1000
 
 // Parse reads one YAML document; an empty one is nil.
@@ -147,8 +147,7 @@ func (r *reader) merge(into *Map, node *yaml.Node) error {
 	return nil
 }
 
-// scalar gives a scalar the type that its tag or, when it is plain, YAML 1.1
-// gives it.
+// scalar gives a scalar the type of its tag or, if it is plain, the type that YAML 1.1 gives it.
 func scalar(node *yaml.Node) (any, error) {
 	explicit := node.Style&yaml.TaggedStyle != 0
 	if explicit {

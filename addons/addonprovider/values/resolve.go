@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// resolver has the implicit types of YAML 1.1 (https://yaml.org/type) as
-// PyYAML reads them; timestamps stay text, since values end as JSON.
+// resolver has the implicit types of YAML 1.1 (https://yaml.org/type) as PyYAML reads them;
+// timestamps stay text, since values end up as JSON.
 type resolver struct {
 	integer, float *regexp.Regexp
 }
@@ -21,10 +21,10 @@ func newResolver() resolver {
 	}
 }
 
-// implicit is never written to after it is made.
+// implicit is never changed after it is made.
 var implicit = newResolver()
 
-// resolve is the value of a plain scalar.
+// resolve returns the value of a plain scalar.
 func resolve(text string) any {
 	switch text {
 	case "", "~", "null", "Null", "NULL":

@@ -14,8 +14,8 @@ const blanks = "\x00 \t\r\n\u0085\u2028\u2029"
 
 var timestamp = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?$`)
 
-// styled is the text of a string in the style PyYAML chooses for it, and
-// whether that is plain.
+// styled returns the text of a string in the style that PyYAML chooses for it, and whether that
+// style is plain.
 func styled(text string, column, indent int, key bool) (string, bool) {
 	f := analyse(text)
 	w := writer{column: column, indent: indent, split: !key}
@@ -31,7 +31,7 @@ func styled(text string, column, indent int, key bool) (string, bool) {
 	return w.out.String(), false
 }
 
-// isString tells whether a plain scalar of that text would be read as a string.
+// isString reports whether a plain scalar of that text would be read as a string.
 func isString(text string) bool {
 	if text == "" || text == "=" || text == "<<" || timestamp.MatchString(text) {
 		return false
@@ -40,10 +40,10 @@ func isString(text string) bool {
 	return ok
 }
 
-// form is which styles a string may have.
+// form is the set of styles that a string may have.
 type form struct{ plain, single, multiline bool }
 
-// analyse follows the rules of YAML 1.1 for what may stand in which style.
+// analyse follows the rules of YAML 1.1 for which text may have which style.
 func analyse(text string) form {
 	f := form{plain: true, single: true}
 	if text == "" {
@@ -79,8 +79,7 @@ func analyse(text string) form {
 	return f
 }
 
-// indicator tells whether a character means something in a block scalar at that
-// place.
+// indicator reports whether a character has a meaning in a block scalar at that place.
 func indicator(ch rune, first, preceded, followed bool) bool {
 	if first {
 		return strings.ContainsRune("#,[]{}&*!|>'\"%@`", ch) || strings.ContainsRune("?:-", ch) && followed
@@ -119,7 +118,7 @@ func (w *writer) folded(text string) {
 	}
 }
 
-// cutWord is the length of the text up to the first space, and of the spaces.
+// cutWord returns the length of the text up to the first space, and the number of spaces there.
 func cutWord(text string) (word, spaces int) {
 	word = strings.IndexByte(text, ' ')
 	if word < 0 {
@@ -161,7 +160,7 @@ func (w *writer) singleLine(line string, first, last bool) {
 	}
 }
 
-// breaks cuts a text into lines and runs of line breaks.
+// breaks splits a text into lines and runs of line breaks.
 func breaks(text string) []string {
 	var parts []string
 	for text != "" {

@@ -1,11 +1,11 @@
 // Package flect replaces the inflection library by which Cluster API names the plural of a kind.
 // The original builds its dictionaries of English when the program starts, which costs every
-// command 5 MiB of memory; kinds need a few of its rules.
+// command 5 MiB of memory; kinds need only a few of its rules.
 package flect
 
 import "strings"
 
-// Pluralize is the plural of a kind's name, in its case.
+// Pluralize returns the plural of a kind's name, in the same case.
 func Pluralize(kind string) string {
 	lower := strings.ToLower(kind)
 	switch {

@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// drop takes objects away as clusterctl does after it moved them: with its
-// annotation, by which controllers leave alone what the objects stand for, and
-// without their finalizers. What belongs to others goes first. Whose Cluster
-// is not paused is refused: its controllers are at work.
+// drop deletes objects as clusterctl does after it has moved them: with clusterctl's annotation,
+// which makes controllers leave alone what the objects represent, and without their finalizers.
+// Objects that are owned by others are deleted first. If the Cluster is not paused, drop refuses:
+// its controllers are at work.
 func (s Side) drop(ctx context.Context, cluster types.NamespacedName, among inventory) error {
 	if live, err := s.cluster(ctx, cluster); err != nil {
 		return err

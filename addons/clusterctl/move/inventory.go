@@ -17,8 +17,8 @@ import (
 // entry is an object as it must arrive.
 type entry struct {
 	Kind, Name string
-	// Owners are "Kind/name"; one that is not there, or is another one of the
-	// name, ends in "?".
+	// Owners are "Kind/name"; an owner that is missing, or is another object of that name, ends in
+	// "?".
 	Owners []string          `json:",omitempty"`
 	Labels map[string]string `json:",omitempty"`
 	// Content is the SHA-256 of all but metadata and status, in hexadecimal.
@@ -27,7 +27,7 @@ type entry struct {
 	ProviderID string `json:",omitempty"`
 }
 
-// inventory is what goes with a cluster, by key.
+// inventory has the objects that are moved with a cluster, by key.
 type inventory map[string]entry
 
 // take makes the inventory of a side.
@@ -57,8 +57,8 @@ func (s Side) take(ctx context.Context, cluster types.NamespacedName) (inventory
 	return i, nil
 }
 
-// content is of what the user or a controller wrote. Whether the Cluster is
-// paused is not part of it: it is while it is moved.
+// content is the digest of what the user or a controller wrote. It does not cover whether the
+// Cluster is paused: a Cluster is paused while it is moved.
 func content(o object) string {
 	fields := maps.Clone(o.Object)
 	for _, key := range []string{"metadata", "status", "apiVersion"} {
@@ -77,7 +77,7 @@ func content(o object) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// differences tells what of an inventory did not arrive as it was, a line each.
+// differences lists what of an inventory did not arrive unchanged, one line each.
 func (i inventory) differences(arrived inventory) []string {
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(i)) {
@@ -107,7 +107,7 @@ func words(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// machines are the servers of the Machines, by the Machine's name.
+// machines are the servers of the Machines, by the names of the Machines.
 func (i inventory) machines() map[string]string {
 	list := map[string]string{}
 	for _, e := range i {

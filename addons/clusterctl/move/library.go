@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// library lets clusterctl's library copy the objects, and delete them after
-// they have been compared. arrived are those objects; nil is that nothing was
-// deleted.
+// library lets clusterctl's library copy the objects, and delete them after they have been
+// compared. arrived are those objects; nil means that nothing was deleted.
 func (m Move) library(ctx context.Context, to Place) (arrived inventory, err error) {
 	from, target := m.sides(to)
 	ctx, end := context.WithCancelCause(ctx)

@@ -1,10 +1,9 @@
-// Package move moves what a cluster is made of between two clusters on which
-// Cluster API runs, by clusterctl's library: from the seed to the management
-// cluster itself, and back.
+// Package move moves the objects of a cluster between two clusters on which Cluster API runs, with
+// clusterctl's library: from the seed to the management cluster itself, and back.
 //
-// A record on the seed says at any time where the objects are. Nothing is
-// deleted before all of it is proved to have arrived, and a run that was killed
-// is undone or finished by the next one, whichever of the two the record says.
+// A record on the seed says at any time where the objects are. Nothing is deleted before everything
+// is proved to have arrived. The next run undoes or finishes a run that was killed; the record says
+// which of the two.
 package move
 
 import (
@@ -23,39 +22,39 @@ import (
 
 // Move is a cluster and the two places where its objects can be.
 type Move struct {
-	// Cluster is the Cluster's name; the Helm release that made it has the same.
+	// Cluster is the Cluster's name; the Helm release that made it has the same name.
 	Cluster types.NamespacedName
 	// Seed is where the record is kept, Management the cluster itself.
 	Seed, Management Side
-	// Kubeconfig leads to the management cluster; the record keeps it.
+	// Kubeconfig is that of the management cluster; the record keeps it.
 	Kubeconfig string
-	// Progress receives what is done.
+	// Progress receives what is being done.
 	Progress func(string)
 
-	// patience is another one than the usual, for tests.
+	// patience replaces usualPatience in tests.
 	patience time.Duration
 }
 
 // Proof is what arrived.
 type Proof struct {
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int
 	// Machines are their servers by the names of the Machines.
 	Machines map[string]string
 }
 
 const (
-	// usualPatience is how long writing may fail before the move is given up.
+	// usualPatience is how long writes may fail before the move is given up.
 	usualPatience = time.Minute
-	// retreatTime is how long it may take to undo what was done so far; who
-	// interrupts the program waits for it.
+	// retreatTime is how long it may take to undo what was done so far; after an interruption of
+	// the program, the user waits for it.
 	retreatTime = 30 * time.Second
-	// listed is how many differences are told.
+	// listed is how many differences are reported.
 	listed = 5
 )
 
-// Run brings the objects to a place, unless they are there, and proves it. What
-// a killed run left is put in order first.
+// Run brings the objects to a place, unless they are there already, and proves it. It first repairs
+// what a killed run left.
 func (m Move) Run(ctx context.Context, to Place) (Proof, error) {
 	at, err := m.mend(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func (m Move) Run(ctx context.Context, to Place) (Proof, error) {
 	return m.prove(ctx, to)
 }
 
-// sides are where a move comes from and where it goes.
+// sides returns where a move comes from and where it goes.
 func (m Move) sides(to Place) (from, target Side) {
 	if to == Management {
 		return m.Seed, m.Management
@@ -77,7 +76,7 @@ func (m Move) sides(to Place) (from, target Side) {
 	return m.Management, m.Seed
 }
 
-// mend ends what a former run began, and returns where the objects are.
+// mend completes or undoes what a former run began, and returns where the objects are.
 func (m Move) mend(ctx context.Context) (Place, error) {
 	r, err := Read(ctx, m.Seed.Kube, m.Cluster)
 	if err != nil {
@@ -115,8 +114,8 @@ func other(p Place) Place {
 	return Seed
 }
 
-// find is where the objects are when there is no record: on the seed, unless
-// that was made anew and knows nothing.
+// find returns where the objects are when there is no record: on the seed, unless the seed was
+// recreated and knows nothing.
 func (m Move) find(ctx context.Context) (Place, error) {
 	if here, err := m.Seed.cluster(ctx, m.Cluster); err != nil || here != nil {
 		return Seed, err
@@ -128,7 +127,7 @@ func (m Move) find(ctx context.Context) (Place, error) {
 	return Management, m.write(ctx, Record{To: Management, Phase: rested})
 }
 
-// move does all of it, or nothing if it can.
+// move moves everything, or if possible nothing.
 func (m Move) move(ctx context.Context, to Place) error {
 	from, target := m.sides(to)
 	if err := m.admit(ctx, from, target); err != nil {
@@ -163,8 +162,8 @@ func (m Move) move(ctx context.Context, to Place) error {
 	return nil
 }
 
-// admit refuses what could not be moved, or would move more than is meant,
-// before anything is changed.
+// admit refuses, before anything is changed, a move that is not possible or that would move more
+// than intended.
 func (m Move) admit(ctx context.Context, from, target Side) error {
 	list, err := from.Kube.Dynamic.Resource(clusterKind()).Namespace(m.Cluster.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -197,8 +196,8 @@ func (m Move) admit(ctx context.Context, from, target Side) error {
 	return nil
 }
 
-// retreat leaves nothing paused when a move failed: before everything had
-// arrived it is undone, after that the target goes on.
+// retreat leaves nothing paused when a move failed: before everything had arrived, the move is
+// undone; after that, the target resumes.
 func (m Move) retreat(ctx context.Context, to Place, arrived inventory, failed error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retreatTime)
 	defer cancel()
@@ -217,7 +216,7 @@ func (m Move) retreat(ctx context.Context, to Place, arrived inventory, failed e
 	return fault.New("moving "+m.Cluster.Name, failed, remedy)
 }
 
-// undo brings back the state before a move of which nothing is deleted yet.
+// undo restores the state before a move from which nothing has been deleted yet.
 func (m Move) undo(ctx context.Context, to Place) error {
 	from, target := m.sides(to)
 	if err := from.resume(ctx, m.Cluster); err != nil {
@@ -237,8 +236,8 @@ func (m Move) undo(ctx context.Context, to Place) error {
 	return m.write(ctx, Record{To: other(to), Phase: rested})
 }
 
-// finish takes away what is left behind of objects that arrived, brings the rest
-// of the Helm release, and lets the target go on.
+// finish deletes what is left behind of objects that arrived, moves the rest of the Helm release,
+// and resumes the target.
 func (m Move) finish(ctx context.Context, to Place, arrived inventory) error {
 	from, target := m.sides(to)
 	if err := from.drop(ctx, m.Cluster, arrived); err != nil {
@@ -253,8 +252,8 @@ func (m Move) finish(ctx context.Context, to Place, arrived inventory) error {
 	return m.write(ctx, Record{To: to, Phase: rested})
 }
 
-// compare proves that everything that goes with the cluster is on both sides
-// and the same, with owners that are there, and returns it.
+// compare proves that everything that moves with the cluster is on both sides and the same, with
+// owners that exist, and returns the inventory.
 func (m Move) compare(ctx context.Context, from, target Side) (inventory, error) {
 	m.Progress("comparing the objects on the " + target.Name)
 	source, err := from.take(ctx, m.Cluster)
@@ -278,7 +277,7 @@ func some(list []string) string {
 	return fmt.Sprintf("%s; and %d more", strings.Join(list[:listed], "; "), len(list)-listed)
 }
 
-// prove looks at both sides of a move that is done.
+// prove checks both sides of a completed move.
 func (m Move) prove(ctx context.Context, to Place) (Proof, error) {
 	from, target := m.sides(to)
 	left, err := from.cluster(ctx, m.Cluster)

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// proxy gives clusterctl's library a client that goes through the seed, where
-// it expects a kubeconfig file; one for all, where it would make one for each
-// object.
+// proxy gives clusterctl's library a client that connects through the seed, where the library
+// expects a kubeconfig file. It gives one client for all objects, where the library would make one
+// for each.
 type proxy struct {
 	config *rest.Config
 	client client.Client
@@ -31,7 +31,7 @@ type proxy struct {
 
 var _ cluster.Proxy = proxy{}
 
-// requestTime bounds one request: a server that is gone must not hold everything.
+// requestTime bounds one request: a server that is gone must not hold up everything.
 const requestTime = 30 * time.Second
 
 var errUnused = errors.New("moving objects does not use this")
@@ -59,8 +59,7 @@ func (p proxy) GetConfig() (*rest.Config, error) { return p.config, nil }
 // NewClient implements cluster.Proxy.
 func (p proxy) NewClient(context.Context) (client.Client, error) { return p.client, nil }
 
-// ValidateKubernetesVersion implements cluster.Proxy: both have been chosen by
-// us.
+// ValidateKubernetesVersion implements cluster.Proxy: Slipway has chosen both.
 func (proxy) ValidateKubernetesVersion() error { return nil }
 
 // CheckClusterAvailable implements cluster.Proxy.
@@ -82,15 +81,15 @@ func (proxy) GetResourceNames(context.Context, string, string, []client.ListOpti
 	return nil, errUnused
 }
 
-// gate is passed before the library deletes the first object of the source,
-// and shut for all of them if that fails.
+// gate is passed before the library deletes the first object of the source. If it fails, it stays
+// shut for all of them.
 type gate struct {
 	client.Client
 	pass func() error
 }
 
-// Patch lets the mark of what is about to be deleted, the library's only JSON
-// patch, through the gate.
+// Patch lets through the gate the mark of what is about to be deleted, which is the library's only
+// JSON patch.
 func (g gate) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
 	if patch.Type() == types.JSONPatchType {
 		if err := g.pass(); err != nil {
@@ -108,15 +107,15 @@ func (g gate) Delete(ctx context.Context, o client.Object, options ...client.Del
 	return g.Client.Delete(ctx, o, options...)
 }
 
-// patient ends everything when writing has failed for a while: the library
-// tries each object ten times, one after the other.
+// patient ends everything when writes have failed for a while: the library tries each object ten
+// times, one after the other.
 type patient struct {
 	client.Client
 	*failing
 }
 
-// failing is since when writing fails, by verb: an object whose deletion fails is
-// patched well before each attempt.
+// failing is since when writes fail, by verb: an object whose deletion fails is patched
+// successfully before each attempt.
 type failing struct {
 	mu       sync.Mutex
 	since    map[string]time.Time

@@ -26,11 +26,11 @@ const (
 type phase string
 
 const (
-	// copying: everything is where it was, and there may be copies.
+	// copying: everything is still where it was, and there may be copies.
 	copying phase = "copying"
-	// deleting: everything has arrived, and what is left behind goes.
+	// deleting: everything has arrived, and what is left behind is deleted.
 	deleting phase = "deleting"
-	// rested: no move is under way.
+	// rested: no move is in progress.
 	rested phase = "rested"
 )
 
@@ -39,15 +39,14 @@ const (
 type Record struct {
 	To    Place `json:"to"`
 	Phase phase `json:"phase"`
-	// Objects are those that arrived, in phase deleting.
+	// Objects are the objects that arrived, in phase deleting.
 	Objects inventory `json:"objects,omitempty"`
-	// Kubeconfig leads to the management cluster: on the seed nothing else
-	// tells where the objects are.
+	// Kubeconfig is that of the management cluster: on the seed nothing else tells where the
+	// objects are.
 	Kubeconfig string `json:"-"`
 }
 
-// Place is where the objects are, in every phase: they arrived when all of them
-// did.
+// Place returns where the objects are, in every phase: they count as arrived once all of them are.
 func (r *Record) Place() Place {
 	switch {
 	case r == nil:
@@ -60,7 +59,7 @@ func (r *Record) Place() Place {
 	return r.To
 }
 
-// Done says that no move is under way.
+// Done reports whether no move is in progress.
 func (r *Record) Done() bool { return r == nil || r.Phase == rested }
 
 const (
@@ -70,8 +69,7 @@ const (
 
 func recordName(cluster types.NamespacedName) string { return "slipway-move-" + cluster.Name }
 
-// Read reads the record of a cluster on the seed; nil is that its objects never
-// left.
+// Read reads the record of a cluster on the seed; nil means that its objects never left.
 func Read(ctx context.Context, seed *kube.Cluster, cluster types.NamespacedName) (*Record, error) {
 	secret, err := seed.Typed.CoreV1().Secrets(cluster.Namespace).Get(ctx, recordName(cluster), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -87,7 +85,7 @@ func Read(ctx context.Context, seed *kube.Cluster, cluster types.NamespacedName)
 	return r, nil
 }
 
-// write keeps the record; one that says what is so without it goes.
+// write saves the record. It deletes a record that says what also holds without one.
 func (m Move) write(ctx context.Context, r Record) error {
 	secrets := m.Seed.Kube.Typed.CoreV1().Secrets(m.Cluster.Namespace)
 	if r.Phase == rested && r.To == Seed {

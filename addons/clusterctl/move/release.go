@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/kube"
 )
 
-// label lets clusterctl find addons: it looks only at definitions that it
-// installed itself, or that say so.
+// label makes clusterctl find addons: it looks only at definitions that it installed itself, or
+// that have its label.
 func (s Side) label(ctx context.Context) error {
 	list, err := s.Kube.Dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -40,7 +40,7 @@ func (s Side) label(ctx context.Context) error {
 	return nil
 }
 
-// labelRelease lets the revisions of the cluster's Helm release go along.
+// labelRelease makes the revisions of the cluster's Helm release move along.
 func (s Side) labelRelease(ctx context.Context, cluster types.NamespacedName) error {
 	secrets := s.Kube.Dynamic.Resource(secretKind()).Namespace(cluster.Namespace)
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: "owner=helm,name=" + cluster.Name})
@@ -70,8 +70,8 @@ func mark(ctx context.Context, client dynamic.ResourceInterface, o *unstructured
 	return nil
 }
 
-// rest moves what the chart made and clusterctl does not know: an autoscaler
-// with its rights, and server groups of the resource controller.
+// rest moves what the chart made and clusterctl does not know: an autoscaler with its permissions,
+// and server groups of the resource controller.
 func (m Move) rest(ctx context.Context, from, target Side) error {
 	client, err := helm.New(target.Config, m.Cluster.Namespace, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -96,7 +96,7 @@ func (m Move) rest(ctx context.Context, from, target Side) error {
 	return nil
 }
 
-// carry moves one object that nobody pauses.
+// carry moves one object of a kind that cannot be paused.
 func carry(ctx context.Context, o *unstructured.Unstructured, from, target Side) error {
 	source, err := from.Kube.Resource(o)
 	if err != nil {
@@ -125,11 +125,11 @@ func carry(ctx context.Context, o *unstructured.Unstructured, from, target Side)
 	return gone(ctx, source, live.GetName())
 }
 
-// resourceController is the group of what stands for a thing of the cloud and
-// would take it along.
+// resourceController is the API group of objects that represent resources in the cloud, and that
+// would delete them with themselves.
 const resourceController = "openstack.k-orc.cloud"
 
-// copied is an object as it is made anew.
+// copied is an object as it is created again.
 func copied(live *unstructured.Unstructured) *unstructured.Unstructured {
 	o := live.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "ownerReferences", "finalizers"} {
@@ -139,7 +139,7 @@ func copied(live *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// goneTime is how long an object may take to go. Nothing of the cloud goes with it.
+// goneTime is how long the deletion of an object may take. Nothing in the cloud is deleted with it.
 const goneTime = 45 * time.Second
 
 func gone(ctx context.Context, client dynamic.ResourceInterface, name string) error {

@@ -19,7 +19,7 @@ import (
 type Side struct {
 	// Name is what people call it.
 	Name string
-	// Kube and Config lead to its API server.
+	// Kube and Config connect to its API server.
 	Kube   *kube.Cluster
 	Config *rest.Config
 }
@@ -34,7 +34,7 @@ func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// object is one that belongs to a cluster.
+// object is an object that belongs to a cluster.
 type object struct {
 	*unstructured.Unstructured
 	resource schema.GroupVersionResource
@@ -70,9 +70,9 @@ func (s Side) kinds(ctx context.Context) ([]schema.GroupVersionResource, error) 
 	return kinds, nil
 }
 
-// objects are those of a namespace that go with the cluster, as clusterctl has
-// it: what it owns, directly or not, its Secrets by their names, and what is
-// labelled to be moved. all are the others, too.
+// objects returns those of a namespace that move with the cluster, by clusterctl's rules: what it
+// owns, directly or not, its Secrets by their names, and what is labelled to be moved. all includes
+// the others, too.
 func (s Side) objects(ctx context.Context, cluster types.NamespacedName) (own, all []object, err error) {
 	kinds, err := s.kinds(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s Side) objects(ctx context.Context, cluster types.NamespacedName) (own, a
 	return belonging(all, cluster.Name), all, nil
 }
 
-// belonging are the objects that go with the cluster of the name, owners first.
+// belonging returns the objects that move with the cluster of that name, owners first.
 func belonging(all []object, cluster string) []object {
 	var own []object
 	taken := map[types.UID]bool{}
@@ -109,7 +109,7 @@ func belonging(all []object, cluster string) []object {
 	return own
 }
 
-// goes says that an object goes along, given the owners that do.
+// goes reports whether an object moves along, given the owners that do.
 func goes(o object, cluster string, taken map[types.UID]bool) bool {
 	if _, labelled := o.GetLabels()[v1alpha3.ClusterctlMoveLabel]; labelled || o.resource == clusterKind() && o.GetName() == cluster {
 		return true
@@ -127,7 +127,7 @@ func goes(o object, cluster string, taken map[types.UID]bool) bool {
 	return err == nil && of == cluster
 }
 
-// cluster reads the Cluster; nil is that there is none.
+// cluster reads the Cluster; it returns nil if there is none.
 func (s Side) cluster(ctx context.Context, name types.NamespacedName) (*unstructured.Unstructured, error) {
 	cluster, err := s.Kube.Dynamic.Resource(clusterKind()).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if kube.Absent(err) {
@@ -139,15 +139,14 @@ func (s Side) cluster(ctx context.Context, name types.NamespacedName) (*unstruct
 	return cluster, nil
 }
 
-// paused says that controllers leave the Cluster alone.
+// paused reports whether controllers leave the Cluster alone.
 func paused(cluster *unstructured.Unstructured) bool {
 	value, _, _ := unstructured.NestedBool(cluster.Object, "spec", "paused")
 	_, annotated := cluster.GetAnnotations()["cluster.x-k8s.io/paused"]
 	return value || annotated
 }
 
-// resume lets controllers work on the Cluster again; one that is not there
-// needs nothing.
+// resume lets controllers work on the Cluster again; if there is none, it does nothing.
 func (s Side) resume(ctx context.Context, name types.NamespacedName) error {
 	cluster, err := s.cluster(ctx, name)
 	if err != nil || cluster == nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// AccessRules are what the API may do on the management cluster, as rules of a
-// ClusterRole: its own resources, namespaces of projects, clusters' credentials
-// and certificates, and the lease by which the controllers are known to live.
+// AccessRules are what the API may do on the management cluster, as rules of a ClusterRole: its own
+// resources, namespaces of projects, clusters' credentials and certificates, and the lease that
+// shows whether the controllers are alive.
 func AccessRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},

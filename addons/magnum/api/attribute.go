@@ -43,7 +43,7 @@ type attribute struct {
 	pattern   *regexp.Regexp
 	enum      []string
 	mandatory bool
-	// readOnly members are refused, ignored ones are accepted and not looked at.
+	// readOnly members are refused; ignored ones are accepted and not read.
 	readOnly, ignored bool
 }
 
@@ -56,7 +56,7 @@ func (d document) text(name string) string {
 	return value
 }
 
-// number is the value of an integer, fallback when it is absent or null.
+// number returns the value of an integer, or fallback if it is absent or null.
 func (d document) number(name string, fallback int64) int64 {
 	if value, ok := d[name].(int64); ok {
 		return value
@@ -76,7 +76,7 @@ func (d document) labels(name string) map[string]string {
 	return value
 }
 
-// given says whether a member has a value.
+// given reports whether a member has a value.
 func (d document) given(name string) bool { return d[name] != nil }
 
 // find looks an attribute up.
@@ -88,7 +88,7 @@ func find(attributes []attribute, name string) *attribute {
 	return &attributes[i]
 }
 
-// jsonBody reads a body of JSON; nil is an empty one.
+// jsonBody reads a JSON body; nil means that it is empty.
 func (c *call) jsonBody() ([]byte, error) {
 	return openstackapi.Body(c.r, "application/json", "text/javascript", "application/javascript")
 }
@@ -155,8 +155,7 @@ func (a *attribute) wrong(what string) error {
 	return badRequest("Invalid input for attribute %s: it must be %s.", a.name, what)
 }
 
-// convert checks a value of JSON and brings it into the attribute's type. null
-// stays nil.
+// convert checks a JSON value and converts it to the attribute's type. null stays nil.
 func (a *attribute) convert(value any) (any, error) {
 	if value == nil {
 		return nil, nil
@@ -229,7 +228,7 @@ func (a *attribute) integer(value any) (any, error) {
 	return n, nil
 }
 
-// boolean takes what oslo's strict bool_from_string takes.
+// boolean accepts what oslo's strict bool_from_string accepts.
 func (a *attribute) boolean(value any) (any, error) {
 	switch v := value.(type) {
 	case bool:

@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// missRate is how many times a second the API server is asked at most for what is not known
-	// here, and missBurst how many times at once: other requests get 404 from what is known.
+	// missRate is how many times a second at most the API server is asked for objects that are not
+	// known here, and missBurst how many times at once: beyond that, requests get 404 according to
+	// what is known.
 	missRate, missBurst = 10, 20
-	// missTime bounds such a question.
+	// missTime bounds such a request.
 	missTime = 2 * time.Second
 )
 
@@ -28,7 +29,7 @@ type identified interface {
 	Title() string
 }
 
-// foundOrNew is what look finds, or finds after this replica has caught up.
+// foundOrNew returns what look finds, if need be after this replica has caught up.
 func foundOrNew[T any](c *call, ident string, list client.ObjectList, look func() []T) ([]T, error) {
 	if found := look(); len(found) > 0 {
 		return found, nil
@@ -40,13 +41,13 @@ func foundOrNew[T any](c *call, ident string, list client.ObjectList, look func(
 	return look(), nil
 }
 
-// is says whether a client means o with ident, a uuid or a name.
+// is reports whether a client means o with ident, a uuid or a name.
 func is(o identified, ident string) bool {
 	id := canonical(ident)
 	return id != "" && o.UUID() == id || id == "" && o.Title() == ident
 }
 
-// findGroup finds a node group of a cluster by uuid or name, also one that was just made.
+// findGroup finds a node group of a cluster by uuid or name, also one that was just created.
 func (c *call) findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
 	g, missing := findGroup(v, ident)
 	if missing == nil {
@@ -69,12 +70,13 @@ func (c *call) findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, 
 	return findGroup(now, ident)
 }
 
-// catchUp is for what this replica does not know: another may have made it a moment ago, while
-// the watch here is behind, as when control planes are replaced. Replicas wait for each other
-// after a write (package peer), but not for one that they do not know yet, or that is too slow.
+// catchUp is for objects that this replica does not know: another replica may have created one a
+// moment ago, while the watch here is behind, as when control planes are replaced. Replicas wait
+// for each other after a write (package peer), but not for one that they do not know yet, or that
+// is too slow.
 //
-// It reads the objects of a project's namespace from the API server, into list, and tells whether
-// one is there that match wants and reads have it now.
+// It reads the objects of a project's namespace from the API server into list, and reports whether
+// one of them matches and reads have it now.
 func (c *call) catchUp(namespace string, list client.ObjectList, match func(identified) bool) (bool, error) {
 	if !c.s.misses.TryAccept() {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
-// call is one request on its way.
+// call is one request that is being served.
 type call struct {
 	s *Server
 	w *openstackapi.Recorder
@@ -41,13 +41,13 @@ func withCall(ctx context.Context, c *call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// ctx is cancelled when the client goes.
+// ctx is cancelled when the client disconnects.
 func (c *call) ctx() context.Context { return c.r.Context() }
 
 // ident is the identifier in the path.
 func (c *call) ident(name string) string { return c.r.PathValue(name) }
 
-// mine is the target of what is about the caller's own project.
+// mine is the policy target for the caller's own project.
 func (c *call) mine() policy.Target {
 	return policy.Target{ProjectID: c.caller.ProjectID, UserID: c.caller.UserID}
 }
@@ -60,7 +60,7 @@ func (c *call) allow(rule string, target policy.Target) error {
 	return forbidden("Policy doesn't allow %s to be performed.", rule)
 }
 
-// everywhere says whether a rule of all projects holds for the caller.
+// everywhere reports whether a rule for all projects holds for the caller.
 func (c *call) everywhere(rule string) bool { return c.s.o.Policy.Allowed(rule, c.caller, c.mine()) }
 
 // links are the two links of an object at a path below /v1.
@@ -99,8 +99,8 @@ func (c *call) replyText(status int, text []byte) error {
 	return nil
 }
 
-// accepted answers an asynchronous operation: the uuid and nothing else,
-// because clients check that there is no status.
+// accepted answers an asynchronous operation with the uuid and nothing else, because clients check
+// that there is no status.
 func (c *call) accepted(uuid string) error {
 	return c.reply(http.StatusAccepted, map[string]string{"uuid": uuid})
 }

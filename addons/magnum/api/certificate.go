@@ -114,9 +114,8 @@ func signCertificate(c *call) error {
 	return c.reply(http.StatusCreated, answer)
 }
 
-// rotateAuthority answers PATCH /certificates/{cluster}: a request for the
-// controllers, refused before anything changes where they could not carry it
-// out.
+// rotateAuthority answers PATCH /certificates/{cluster}: it is a request for the controllers, which
+// is refused before anything changes if they could not carry it out.
 func rotateAuthority(c *call) error {
 	if _, err := c.jsonBody(); err != nil {
 		return err

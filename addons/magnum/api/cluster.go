@@ -65,8 +65,7 @@ func getCluster(c *call) error {
 	return c.replyText(http.StatusOK, body)
 }
 
-// deleteCluster marks a cluster for deletion; the controllers take it away and
-// with it its groups.
+// deleteCluster marks a cluster for deletion; the controllers delete it, and its groups with it.
 func deleteCluster(c *call) error {
 	v, err := c.cluster(c.ident("ident"), "cluster:delete", c.everywhere("cluster:delete_all_projects"))
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// defaultTimeout is the create_timeout in minutes of clusters that name none.
+// defaultTimeout is the create_timeout, in minutes, of clusters that set none.
 const defaultTimeout = 60
 
-// createCluster checks in Magnum's order, so that of several
-// mistakes clients are told of the one they know.
+// createCluster checks in Magnum's order, so that of several mistakes, clients get the error that
+// they know.
 func createCluster(c *call) error {
 	d, err := c.decode(clusterAttributes())
 	if err != nil {
@@ -58,9 +58,9 @@ func createCluster(c *call) error {
 	return c.accepted(cluster.UUID())
 }
 
-// templateFor finds the template of a new cluster; that it does not exist is
-// 404 since 1.10 and 400 before. Like Magnum, it looks at the caller's project and at public
-// ones, for administrators too: names that tenants choose are not ambiguous for them.
+// templateFor finds the template of a new cluster; a missing template is 404 since 1.10 and 400
+// before. Like Magnum, it looks in the caller's project and among public templates, for
+// administrators too: names that tenants choose are thus not ambiguous for them.
 func (c *call) templateFor(ident string) (*v1alpha1.ClusterTemplate, error) {
 	t, err := c.findTemplate(ident, false)
 	var answer *httpError
@@ -70,7 +70,7 @@ func (c *call) templateFor(ident string) (*v1alpha1.ClusterTemplate, error) {
 	return t, err
 }
 
-// newCluster puts what is asked over what the template says.
+// newCluster makes a cluster from the template, with what the request sets over it.
 func (c *call) newCluster(d document, t *v1alpha1.ClusterTemplate) *v1alpha1.Cluster {
 	name := fallback(d.text("name"), randomName("cluster"))
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.Namespace(c.caller.ProjectID), Name: objectName(name),
@@ -95,7 +95,7 @@ func snapshot(t *v1alpha1.ClusterTemplate) *v1alpha1.TemplateSnapshot {
 	return &v1alpha1.TemplateSnapshot{UUID: t.UUID(), Name: t.Title(), TemplateValues: *t.Spec.TemplateValues.DeepCopy()}
 }
 
-// cluster checks what a cluster says by itself.
+// cluster checks those settings of a cluster that need nothing else.
 func (r Rules) cluster(cluster *v1alpha1.Cluster) error {
 	t := cluster.Spec.Template
 	if t.ServerType == "bm" || t.COE != "kubernetes" {
@@ -129,8 +129,8 @@ func groupLabels(labels map[string]string, nodes int32) error {
 	return nil
 }
 
-// clusterNames looks up in the cloud what a cluster names and keeps the ids: in
-// the order in which the reference does, which looks at the key pair last.
+// clusterNames looks up in the cloud what a cluster names, and keeps the ids. It does so in the
+// order of the reference, which checks the key pair last.
 func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	spec, resolved := &cluster.Spec, &v1alpha1.ResolvedNames{}
 	boot := c.s.o.Rules.bootVolume(spec.Labels)
@@ -157,7 +157,7 @@ func (c *call) clusterNames(cluster *v1alpha1.Cluster) error {
 	return all.first()
 }
 
-// fullVersion is a version as releases of Kubernetes have it.
+// fullVersion matches a version as releases of Kubernetes have it.
 var fullVersion = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
 
 // nodeImage looks up an image that machines are to have.
@@ -176,10 +176,9 @@ func (c *call) nodeImage(ref string, labels map[string]string) (v1alpha1.Resolve
 	return v1alpha1.ResolvedImage{ID: image.ID, OSDistro: image.OSDistro, KubernetesVersion: version}, nil
 }
 
-// storeCluster makes the credential and then the cluster, which could not be
-// built without one. The default groups follow from the cluster: the
-// controllers write them, and until then the inventory shows what they will be.
-// A cluster that was made after all keeps its credential.
+// storeCluster creates the credential and then the cluster, which could not be built without one.
+// The default groups follow from the cluster: the controllers write them, and until then the
+// inventory shows what they will be. A cluster that was created after all keeps its credential.
 func (c *call) storeCluster(cluster *v1alpha1.Cluster) error {
 	c.object = "cluster " + cluster.UUID()
 	undo, err := c.giveCredential(cluster)

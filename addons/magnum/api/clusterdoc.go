@@ -98,8 +98,8 @@ func createTimeout(c *v1alpha1.Cluster) any {
 	return int64(*c.Spec.CreateTimeoutMinutes)
 }
 
-// templateID is the uuid of the cluster's template; for a cluster whose
-// template nobody has copied yet it is the name.
+// templateID is the uuid of the cluster's template; for a cluster whose template has not been
+// copied yet, it is the name.
 func templateID(c *v1alpha1.Cluster) string {
 	if c.Spec.Template != nil {
 		return c.Spec.Template.UUID
@@ -131,8 +131,8 @@ func faults(v *inventory.View) map[string]string {
 	return reasons
 }
 
-// writeForm makes the text of a form without its end, so that what depends on
-// the request can follow.
+// writeForm writes the text of a form without its end, so that what depends on the request can
+// follow.
 func writeForm(form func(*inventory.View) document) func(*inventory.View) []byte {
 	return func(v *inventory.View) []byte {
 		text, err := encode(form(v))
@@ -165,8 +165,8 @@ func (c *call) appendCluster(body []byte, v *inventory.View, form inventory.Form
 	return append(body, `}]}`...)
 }
 
-// appendText appends a text as JSON. Nearly all are as they stand: lists of a
-// thousand clusters would spend most of their time with an encoder.
+// appendText appends a text as JSON. Nearly all texts are written as they are: lists of a thousand
+// clusters would spend most of their time in an encoder.
 func appendText(body []byte, text string) []byte {
 	if plain(text) {
 		body = append(append(body, '"'), text...)
@@ -179,7 +179,7 @@ func appendText(body []byte, text string) []byte {
 	return append(body, quoted...)
 }
 
-// plain says whether a text is the same in JSON.
+// plain reports whether a text is the same in JSON.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -189,7 +189,7 @@ func plain(text string) bool {
 	return true
 }
 
-// nullMap is nil for an empty map.
+// nullMap returns nil for an empty map.
 func nullMap(m map[string]string) any {
 	if len(m) == 0 {
 		return nil

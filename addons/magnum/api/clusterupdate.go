@@ -8,10 +8,9 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// accepts refuses an operation in a state that does not take it.
-// Unlike Magnum it says so before it answers 202, and lets a cluster whose
-// update or rollback failed be updated again. meanwhile also takes one that is being
-// updated.
+// accepts refuses an operation in a state that does not allow it. Unlike Magnum, it does so before
+// the answer 202, and lets a cluster whose update or rollback failed be updated again. meanwhile
+// also allows a cluster that is being updated.
 func accepts(phase v1alpha1.Phase, what string, meanwhile bool) error {
 	if phase.Complete() || phase == v1alpha1.UpdateFailed || phase == v1alpha1.RollbackFailed || meanwhile && phase == v1alpha1.UpdateInProgress {
 		return nil
@@ -19,8 +18,8 @@ func accepts(phase v1alpha1.Phase, what string, meanwhile bool) error {
 	return badRequest("It is not possible to %s a cluster in status %s.", what, phase)
 }
 
-// busy is accepts as a conflict, for operations that Magnum answers before it
-// looks at the state.
+// busy is accepts with a conflict as its error, for operations that Magnum answers before it checks
+// the state.
 func busy(phase v1alpha1.Phase, what string, meanwhile bool) error {
 	if err := accepts(phase, what, meanwhile); err != nil {
 		return conflict("%s", err.Error())
@@ -59,8 +58,8 @@ func patchCluster(c *call) error {
 	return c.accepted(v.Cluster.UUID())
 }
 
-// patchDocument is what a patch applies to: counts are those of the default
-// groups, which are what PATCH resizes.
+// patchDocument is what a patch applies to: counts are those of the default groups, which PATCH
+// resizes.
 func patchDocument(v *inventory.View) document {
 	d := fullForm(v)
 	if labels, ok := d["health_status_reason"].(map[string]string); !ok || len(labels) == 0 {
@@ -147,8 +146,8 @@ func (c *call) changeSpec(v *inventory.View, after document, changed []string, r
 	return nil
 }
 
-// followLabels takes from the default groups their copies of the cluster's labels, which earlier
-// releases and Magnum made: groups without labels have the cluster's, as they are now.
+// followLabels removes from the default groups their copies of the cluster's labels, which earlier
+// releases and Magnum made: groups without labels have the cluster's present labels.
 func (c *call) followLabels(v *inventory.View) error {
 	for _, g := range v.Groups {
 		if !g.Spec.IsDefault || g.Spec.MergeLabels || g.ResourceVersion == "" {

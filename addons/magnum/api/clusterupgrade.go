@@ -52,7 +52,7 @@ func upgradeCluster(c *call) error {
 	return c.accepted(v.Cluster.UUID())
 }
 
-// upgradeGroup brings a group with an image of its own to the cluster's.
+// upgradeGroup upgrades a group with its own image to the cluster's.
 func (c *call) upgradeGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
 	_, err := update(c, g, func(g *v1alpha1.NodeGroup) error {
 		g.Spec.ImageID, g.Spec.Image = v.Cluster.Spec.Template.ImageID, nil
@@ -99,8 +99,8 @@ func (c *call) upgradeTo(v *inventory.View, t *v1alpha1.ClusterTemplate, batch i
 	return err
 }
 
-// groupNamesAllowed refuses what the chart that the upgrade brings would refuse half-way. Until
-// then the cluster keeps a chart that takes the name.
+// groupNamesAllowed refuses names that the chart of the upgrade would refuse half-way. Until the
+// upgrade, the cluster keeps a chart that accepts the name.
 func groupNamesAllowed(v *inventory.View) error {
 	for _, g := range v.Groups {
 		if g.DeletionTimestamp == nil && v1alpha1.ReservedGroup(g.Title()) {

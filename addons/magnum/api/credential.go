@@ -22,11 +22,10 @@ import (
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
-// undoTime bounds taking back what was made in vain, after the client may have
-// gone.
+// undoTime bounds the deletion of what was created in vain; the client may be gone by then.
 const undoTime = 10 * time.Second
 
-// makeCredential makes an application credential of the caller for a cluster.
+// makeCredential creates an application credential of the caller for a cluster.
 func (c *call) makeCredential(cluster *v1alpha1.Cluster) (openstack.Credential, error) {
 	if err := c.s.o.Credentials.MayMakeCredential(c.token); err != nil {
 		return openstack.Credential{}, &httpError{status: http.StatusForbidden, detail: openstackapi.Sentence(err.Error())}
@@ -37,7 +36,7 @@ func (c *call) makeCredential(cluster *v1alpha1.Cluster) (openstack.Credential, 
 	return credential, looked(err, http.StatusForbidden)
 }
 
-// drop deletes a credential that is not used, whatever became of the request.
+// drop deletes an unused credential, whatever became of the request.
 func (c *call) drop(credential openstack.Credential) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
 	defer cancel()
@@ -56,8 +55,7 @@ func (c *call) secret(cluster *v1alpha1.Cluster, credential openstack.Credential
 		v1alpha1.LabelCluster: v1alpha1.LabelValue(cluster.UUID()), v1alpha1.LabelStack: v1alpha1.LabelValue(cluster.Stack())}}, Data: data}, nil
 }
 
-// giveCredential makes credential and Secret of a new cluster. undo takes both
-// back.
+// giveCredential creates the credential and the Secret of a new cluster. undo deletes both.
 func (c *call) giveCredential(cluster *v1alpha1.Cluster) (undo func(), err error) {
 	credential, err := c.makeCredential(cluster)
 	if err != nil {
@@ -80,7 +78,7 @@ func (c *call) giveCredential(cluster *v1alpha1.Cluster) (undo func(), err error
 	return func() { c.discard(secret, credential) }, nil
 }
 
-// discard takes a credential and its Secret back.
+// discard deletes a credential and its Secret.
 func (c *call) discard(secret *corev1.Secret, credential openstack.Credential) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx()), undoTime)
 	defer cancel()
@@ -90,11 +88,10 @@ func (c *call) discard(secret *corev1.Secret, credential openstack.Credential) {
 	c.drop(credential)
 }
 
-// replaceCredential puts a new credential of the caller into the cluster's
-// Secret and notes it in the spec. The controllers revoke the former one when
-// the cluster uses the new (overlap, then revoke). The Secret comes first: if
-// the spec cannot be written, the cluster works with a credential that is only
-// not noted, and the former one is not revoked.
+// replaceCredential puts a new credential of the caller into the cluster's Secret and records it in
+// the spec. The controllers revoke the former one when the cluster uses the new one (overlap, then
+// revoke). The Secret is written first: if the spec cannot be written, the cluster works with the
+// new credential, which is merely not recorded, and the former one is not revoked.
 func (c *call) replaceCredential(v *inventory.View, owner bool) error {
 	cluster := v.Cluster
 	credential, err := c.makeCredential(cluster)
@@ -124,7 +121,7 @@ func (c *call) replaceCredential(v *inventory.View, owner bool) error {
 	return err
 }
 
-// putSecret writes the Secret over what is there, or makes it.
+// putSecret overwrites the Secret, or creates it.
 func (c *call) putSecret(secret *corev1.Secret) error {
 	for range maxConflicts {
 		old := &corev1.Secret{}
@@ -146,8 +143,8 @@ func (c *call) putSecret(secret *corev1.Secret) error {
 	return conflict("Somebody else changes the credential at the same time. Try again.")
 }
 
-// kept says whether a Secret has its credential although writing it seemed to fail. If it is
-// known not to, the credential is dropped.
+// kept reports whether a Secret has its credential although writing it seemed to fail. If the
+// Secret is known not to have it, the credential is dropped.
 func (c *call) kept(secret *corev1.Secret, credential openstack.Credential) bool {
 	there := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}
 	stands, unknown := c.stands(there)
@@ -160,8 +157,7 @@ func (c *call) kept(secret *corev1.Secret, credential openstack.Credential) bool
 	return false
 }
 
-// supersede notes a new credential and the former one, and forgets those that
-// are revoked.
+// supersede records a new credential and the former one, and forgets those that are revoked.
 func supersede(cluster *v1alpha1.Cluster, credential openstack.Credential) {
 	now := &cluster.Spec.Credential
 	now.Superseded = slices.DeleteFunc(now.Superseded, func(s v1alpha1.SupersededCredential) bool {
@@ -173,8 +169,9 @@ func supersede(cluster *v1alpha1.Cluster, credential openstack.Credential) {
 	now.ApplicationCredentialID, now.UserID = credential.ID, credential.UserID
 }
 
-// lost says whether a cluster's credential is: its Secret is gone, or the controllers found it
-// refused. Then another helps in any state, also one that is being deleted.
+// lost reports whether a cluster's credential is lost: its Secret is gone, or the controllers found
+// that it is refused. Another credential then helps a cluster in any state, also one that is being
+// deleted.
 func (c *call) lost(cluster *v1alpha1.Cluster) bool {
 	if told := meta.FindStatusCondition(cluster.Status.Conditions, v1alpha1.ConditionCredential); told != nil && told.Reason == v1alpha1.ReasonCredentialLost {
 		return true
@@ -183,10 +180,10 @@ func (c *call) lost(cluster *v1alpha1.Cluster) bool {
 	return apierrors.IsNotFound(c.s.o.Client.Get(c.ctx(), key, &corev1.Secret{}))
 }
 
-// restoreCredential gives a cluster that is to be deleted a credential of the caller if its own
-// is lost: without one, nothing that it has in OpenStack can be deleted. A cluster that nothing
-// was made for needs none. Whoever cannot make one deletes all the same: the controllers say
-// what is missing.
+// restoreCredential gives a cluster that is to be deleted a credential of the caller if its own is
+// lost: without one, nothing that it has in OpenStack can be deleted. A cluster for which nothing
+// was created needs none. If the caller cannot create one, the deletion goes on all the same: the
+// controllers say what is missing.
 func (c *call) restoreCredential(v *inventory.View) {
 	cluster := v.Cluster
 	if cluster.Spec.ProjectID != c.caller.ProjectID || cluster.Status.Phase == "" || !c.lost(cluster) {
@@ -197,12 +194,12 @@ func (c *call) restoreCredential(v *inventory.View) {
 	}
 }
 
-// adoptCredential gives a cluster a credential of the caller when the present
-// one is another user's: whoever changed the cluster last answers for it, and
-// the cluster of a removed user works again. A caller who cannot make one, or
-// who lacks the cluster's key pair, leaves the present one alone: Nova looks for
-// the key among those of the credential's user. So does one who lacks a role that
-// the present one has: without it, the next thing that the cluster needs is refused.
+// adoptCredential gives a cluster a credential of the caller if the present one is another user's:
+// the user who changed the cluster last answers for it, and the cluster of a removed user works
+// again. The present credential stays if the caller cannot create one, or lacks the cluster's key
+// pair: Nova looks for the key among those of the credential's user. It also stays if the caller
+// lacks a role that the present credential has: without that role, the next request of the cluster
+// would be refused.
 func (c *call) adoptCredential(v *inventory.View) error {
 	present := v.Cluster.Spec.Credential
 	if present.ApplicationCredentialID == "" || present.UserID == c.caller.UserID || v.Cluster.Spec.ProjectID != c.caller.ProjectID {
@@ -220,15 +217,15 @@ func (c *call) adoptCredential(v *inventory.View) error {
 	return err
 }
 
-// lacksKeypair says whether the caller has no key pair of the name that the cluster's machines
-// are made with.
+// lacksKeypair reports whether the caller has no key pair with the name of the one that the
+// cluster's machines are created with.
 func (c *call) lacksKeypair(cluster *v1alpha1.Cluster) bool {
 	name := cluster.Spec.Keypair
 	return name != "" && errors.Is(c.s.o.Cloud.Keypair(c.ctx(), c.token, name), openstack.ErrNotFound)
 }
 
-// narrows says whether the cluster's credential works and has a role that one of the caller would
-// not have. If Keystone does not tell, the present one stays.
+// narrows reports whether the cluster's credential works and has a role that a credential of the
+// caller would lack. If Keystone does not tell, the present one stays.
 func (c *call) narrows(cluster *v1alpha1.Cluster) bool {
 	secret := &corev1.Secret{}
 	err := c.s.o.Client.Get(c.ctx(), client.ObjectKey{Namespace: cluster.Namespace, Name: cluster.CredentialSecret()}, secret)

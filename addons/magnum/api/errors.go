@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/openstackapi"
 )
 
-// httpError is an error as a client gets it.
+// httpError is an error as clients get it.
 type httpError struct {
 	status int
 	detail string
@@ -48,9 +48,9 @@ func forbidden(format string, args ...any) error {
 	return refuse(http.StatusForbidden, format, args...)
 }
 
-// looked turns a failed lookup in the cloud into an answer: what does not
-// exist is missing, the rest is the same for all. That the token is
-// not accepted stays what it is: it is answered as without one.
+// looked turns a failed lookup in the cloud into an answer: missing is the answer if the object
+// does not exist; all other errors have the same answer for all kinds. A token that is not accepted
+// stays that error: it is answered like a missing token.
 func looked(err error, missing int) error {
 	var failed *openstack.Error
 	switch {
@@ -68,8 +68,8 @@ func looked(err error, missing int) error {
 	return err
 }
 
-// asHTTP is the answer an error becomes. What nobody expected says nothing
-// about the inside.
+// asHTTP returns the answer for an error. The answer for an unexpected error reveals nothing
+// internal.
 func asHTTP(err error) *httpError {
 	var already *httpError
 	var failed *openstack.Error
@@ -86,12 +86,12 @@ func asHTTP(err error) *httpError {
 	return &httpError{status: shared.Status, detail: shared.Detail, cause: shared.Cause}
 }
 
-// WriteError answers with an error as this API does, for who answers in its place.
+// WriteError answers with an error as this API does, for code that answers on its behalf.
 func WriteError(w http.ResponseWriter, r *http.Request, requestID string, err error) {
 	asHTTP(err).write(w, r, requestID)
 }
 
-// away is the answer while something does not answer.
+// away is the answer while another service does not answer.
 func away(what string, cause error) *httpError {
 	e := openstackapi.Away(what, cause)
 	return &httpError{status: e.Status, detail: e.Detail, cause: cause}
@@ -144,9 +144,9 @@ func title(detail string) string {
 	return detail
 }
 
-// brittleClient begins the user agent of python-magnumclient, which openstack coe is made of. Given
-// Retry-After with another status than 413, it ends with "HttpError.__init__() got an unexpected
-// keyword argument 'retry_after'" and does not show the error: magnumclient 4.8,
+// brittleClient begins the user agent of python-magnumclient, on which openstack coe is built.
+// Given Retry-After with another status than 413, it ends with "HttpError.__init__() got an
+// unexpected keyword argument 'retry_after'" and does not show the error: magnumclient 4.8,
 // common/apiclient/exceptions.py.
 const brittleClient = "python-magnumclient"
 

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// operation is one of a JSON Patch as Magnum takes it: add, replace, remove at
-// a root attribute or at a key of a map.
+// operation is one operation of a JSON Patch as Magnum accepts it: add, replace or remove, at a
+// root attribute or at a key of a map.
 type operation struct {
 	op, root, key string
 	value         any
 }
 
-// patchable is what a kind of objects lets a patch do.
+// patchable is what a patch may do to a kind of objects.
 type patchable struct {
 	attributes []attribute
 	// internal attributes cannot be changed, mandatory ones not removed.
 	internal, mandatory []string
-	// defaults are what removed attributes become; nil otherwise.
+	// defaults are the values of removed attributes; others become nil.
 	defaults document
 }
 
-// alwaysInternal are internal to every kind.
+// alwaysInternal are the attributes that are internal to every kind.
 func alwaysInternal(more ...string) []string {
 	return append([]string{"created_at", "updated_at", "id", "uuid", "links", "project_id", "user_id"}, more...)
 }
@@ -101,7 +101,7 @@ func parseOperation(item any) (operation, error) {
 	return o, nil
 }
 
-// apply returns what a document becomes.
+// apply returns the patched document.
 func (p patchable) apply(before document, operations []operation) (document, error) {
 	after := maps.Clone(before)
 	for _, o := range operations {
@@ -140,7 +140,7 @@ func (p patchable) applyRoot(o operation, a *attribute, before any) (any, error)
 	return a.convert(o.value)
 }
 
-// empty says whether a value is Magnum's null.
+// empty reports whether a value is Magnum's null.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

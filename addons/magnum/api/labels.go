@@ -23,8 +23,8 @@ manila_csi_enabled manila_csi_plugin_tag manila_csi_share_network_id master_lb_f
 octavia_lb_algorithm octavia_lb_healthcheck octavia_provider oidc_client_id oidc_groups_claim oidc_groups_prefix oidc_issuer_url oidc_username_claim
 oidc_username_prefix server_group_policies service_cluster_ip_range`
 
-// warnLabels tells the client in Warning headers (RFC 7234 5.5) of labels that
-// nothing reads. They are kept, another version may read them.
+// warnLabels warns the client, in Warning headers (RFC 7234 5.5), of labels that nothing reads.
+// They are kept: another version may read them.
 func (c *call) warnLabels(labels map[string]string) {
 	known := strings.Fields(knownLabels)
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -34,14 +34,14 @@ func (c *call) warnLabels(labels map[string]string) {
 	}
 }
 
-// printable keeps header injection out.
+// printable prevents header injection.
 func printable(name string) bool {
 	return len(name) <= 255 && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
-// compareLabels tells own labels apart from those of what is above: overridden
-// shows the value above, added those only below, skipped those only above.
-// The maps are never nil.
+// compareLabels compares an object's own labels with those of its parent: overridden has the
+// parent's values, added the labels that only the object has, skipped those that only the parent
+// has. The maps are never nil.
 func compareLabels(own, above map[string]string) (overridden, added, skipped map[string]string) {
 	overridden, added, skipped = map[string]string{}, map[string]string{}, map[string]string{}
 	for name, value := range own {
@@ -61,8 +61,8 @@ func compareLabels(own, above map[string]string) (overridden, added, skipped map
 	return overridden, added, skipped
 }
 
-// chooseLabels is the rule of labels: none are those above, given ones replace
-// them, or with merge lie over them.
+// chooseLabels is the rule for labels: without given labels, the parent's apply; given ones replace
+// them or, with merge, are put over them.
 func chooseLabels(given, above map[string]string, merge bool) map[string]string {
 	if len(given) == 0 {
 		return maps.Clone(above)

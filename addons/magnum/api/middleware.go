@@ -51,14 +51,14 @@ func (c *call) fail() {
 	answer.write(c.w, c.r, c.requestID)
 }
 
-// panicked answers a request whose handler panicked, unless it has begun to.
+// panicked answers a request whose handler panicked, unless the handler had begun to answer.
 func (c *call) panicked(err error) {
 	if c.err = err; c.w.Status == 0 {
 		c.fail()
 	}
 }
 
-// serve finds out what is asked and by whom.
+// serve determines what is requested and by whom.
 func (c *call) serve() {
 	path := clean(c.r.URL.EscapedPath(), pathOf(c.base))
 	switch path {
@@ -110,8 +110,8 @@ func (c *call) public(do func(*call) error) error {
 	return do(c)
 }
 
-// healthcheck is oslo.middleware's: the operator can take a replica out of a
-// load balancer by a file.
+// healthcheck works like oslo.middleware's: the operator can take a replica out of a load balancer
+// by a file.
 func healthcheck(c *call) error {
 	status, text := http.StatusOK, "OK"
 	if !c.s.o.Inventory.Synced() {
@@ -138,7 +138,7 @@ func (c *call) negotiate() error {
 	return err
 }
 
-// authenticate finds out who calls.
+// authenticate determines who calls.
 func (c *call) authenticate() error {
 	token, err := openstackapi.Authenticate(c.w, c.r, c.s.o.Tokens, c.s.o.AuthURL)
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *call) authenticate() error {
 	return nil
 }
 
-// account tells metrics and the audit log of an answer.
+// account records an answer in the metrics and the audit log.
 func (s *Server) account(c *call, took time.Duration) {
 	s.o.Observe(c.r.Method, fallback(c.route, "other"), c.w.Status, took)
 	audit := openstackapi.Audit{Request: c.r, RequestID: c.requestID, Status: c.w.Status, Took: took, Token: c.token, Object: c.object}
@@ -159,7 +159,7 @@ func (s *Server) account(c *call, took time.Duration) {
 	audit.Log(s.o.Log)
 }
 
-// reason is the error with what is behind it.
+// reason is the error with its cause.
 func reason(err error) string {
 	var answer *httpError
 	if errors.As(err, &answer) && answer.cause != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// greek are the letters of names that nobody chose.
+// greek are the letters for generated names.
 const greek = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi omega"
 
-// randomName is Magnum's: <greek letter>-<1..24>-<kind>.
+// randomName returns a name in Magnum's form: <greek letter>-<1..24>-<kind>.
 func randomName(kind string) string {
 	letters := strings.Fields(greek)
 	return fmt.Sprintf("%s-%d-%s", letters[rand.N(len(letters))], 1+rand.N(24), kind)
@@ -24,8 +24,8 @@ const (
 	stackRandom = 12
 )
 
-// objectName makes a name for an object of a title: its sanitised beginning and
-// twelve random characters.
+// objectName makes the name of an object from a title: its sanitised beginning and twelve random
+// characters.
 func objectName(title string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	name := v1alpha1.Sanitise(title)

@@ -96,7 +96,7 @@ func createGroup(c *call) error {
 	return c.reply(http.StatusAccepted, c.showGroup(v, g))
 }
 
-// chartName is what the chart takes as the name of a group.
+// chartName is what the chart accepts as the name of a group.
 var chartName = regexp.MustCompile(`^[a-z][a-z0-9-]+[a-z0-9]$`)
 
 // maxObjectName is the longest name of a MachineDeployment, which is a label of
@@ -126,7 +126,7 @@ func newGroup(v *inventory.View, d document) (*v1alpha1.NodeGroup, error) {
 	return g, checkGroup(g)
 }
 
-// checkGroup checks what a group says by itself.
+// checkGroup checks those settings of a group that need nothing else.
 func checkGroup(g *v1alpha1.NodeGroup) error {
 	if inventory.Master(g) {
 		if len(g.Spec.NodeLabels)+len(g.Spec.NodeTaints) > 0 {
@@ -144,7 +144,7 @@ func checkGroup(g *v1alpha1.NodeGroup) error {
 	return firstError(checkBounds(g), checkNodeLabels(g.Spec.NodeLabels))
 }
 
-// checkBounds is min ≤ count ≤ max, where max may be missing.
+// checkBounds checks that min ≤ count ≤ max, where max may be missing.
 func checkBounds(g *v1alpha1.NodeGroup) error {
 	least, count := g.Spec.MinNodeCount, g.Spec.NodeCount
 	if count < least {
@@ -156,7 +156,7 @@ func checkBounds(g *v1alpha1.NodeGroup) error {
 	return nil
 }
 
-// takesGroup says whether a cluster can have one more group.
+// takesGroup reports whether a cluster can have one more group.
 func takesGroup(v *inventory.View, g *v1alpha1.NodeGroup) error {
 	switch {
 	case v.Cluster.DeletionTimestamp != nil:

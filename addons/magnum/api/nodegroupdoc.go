@@ -76,7 +76,7 @@ func taintDocuments(list []v1alpha1.Taint) any {
 	return documents
 }
 
-// taints reads node_taints; mistakes are conflicts, as clients know them.
+// taints reads node_taints; mistakes are conflicts, as clients expect.
 func taints(value any) ([]v1alpha1.Taint, error) {
 	items, _ := value.([]any)
 	var list []v1alpha1.Taint

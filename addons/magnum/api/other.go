@@ -71,8 +71,8 @@ func listServices(c *call) error {
 	return c.reply(http.StatusOK, map[string]any{"mservices": []any{serviceOf(lease, c.s.o.Now())}})
 }
 
-// serviceOf is a Lease as a service. Reports are the renewals since the leader
-// took over: it renews at least every third of the lease's duration.
+// serviceOf is a Lease as a service. Reports are the renewals since the present leader was elected:
+// it renews at least every third of the lease's duration.
 func serviceOf(lease *coordinationv1.Lease, now time.Time) document {
 	d := document{"id": 1, "host": null(ptr.Deref(lease.Spec.HolderIdentity, "")), "binary": "magnum-conductor", "state": "down", "report_count": 0,
 		"disabled": false, "disabled_reason": nil, "created_at": nil, "updated_at": nil}

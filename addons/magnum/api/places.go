@@ -6,18 +6,17 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// places are the clusters that this replica is creating: each counts for its
-// project's quota before reads have it, so that creations at the same moment
-// cannot exceed a quota and need not wait for each other.
+// places are the clusters that this replica is creating: each counts toward its project's quota
+// before reads have it, so that creations at the same moment cannot exceed a quota and need not
+// wait for each other.
 type places struct {
 	mu sync.Mutex
 	// coming has uuids by project.
 	coming map[string]map[string]bool
 }
 
-// takePlace refuses a cluster above its project's quota; clusters of every
-// status count. The place is given back when reads have the cluster, or when it
-// could not be made.
+// takePlace refuses a cluster above its project's quota; clusters of every status count. The place
+// is released when reads have the cluster, or when it could not be created.
 func (c *call) takePlace(cluster *v1alpha1.Cluster) (giveBack func(), err error) {
 	project, uuid := c.caller.ProjectID, cluster.UUID()
 	limit := c.s.o.Quota

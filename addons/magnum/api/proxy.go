@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// pathOf is the path of an address, as it stands there.
+// pathOf is the path of an address, exactly as it is written there.
 func pathOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {
@@ -24,8 +24,8 @@ const (
 	corsMethods = "GET, PUT, POST, DELETE, PATCH"
 )
 
-// cors lets browsers of chosen origins in; true means that the request was a
-// question of a browser and is answered.
+// cors admits browsers from chosen origins; true means that the request was a browser's preflight
+// request and is answered.
 func (s *Server) cors(w http.ResponseWriter, r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || len(s.o.Origins) == 0 {

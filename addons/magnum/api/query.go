@@ -17,7 +17,7 @@ func pagingParams(more ...string) []string {
 	return append([]string{"limit", "marker", "sort_key", "sort_dir"}, more...)
 }
 
-// query reads the parameters; one that the route does not know is an error.
+// query reads the parameters; a parameter that the route does not know is an error.
 func (c *call) query(known []string) error {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
@@ -45,18 +45,18 @@ func (c *call) boolParam(name string) (bool, error) {
 	return value, nil
 }
 
-// listing is how a kind of objects is listed.
+// listing is how objects of a kind are listed.
 type listing[T any] struct {
 	// path is below /v1/, for the next link.
 	path string
 	// columns are the sort keys of Magnum's table; "id" must be among them.
 	columns map[string]func(T) string
-	// marker is the object's marker, markerOK says whether a text can be one.
+	// marker is the object's marker; markerOK reports whether a text can be one.
 	marker   func(T) string
 	markerOK func(string) bool
 }
 
-// isUUID says whether a text is a UUID as Magnum takes it: dashes optional.
+// isUUID reports whether a text is a UUID as Magnum accepts it: dashes are optional.
 func isUUID(text string) bool {
 	_, err := uuid.Parse(text)
 	return err == nil && (len(text) == 36 || len(text) == 32)
@@ -74,7 +74,7 @@ func canonical(text string) string {
 // padded makes numbers sort as text.
 func padded(n int64) string { return fmt.Sprintf("%020d", n) }
 
-// limit is the number of items of a page.
+// limit is the number of items on a page.
 func (c *call) limit() (int, error) {
 	if !c.values.Has("limit") {
 		return c.s.o.MaxLimit, nil
@@ -112,7 +112,7 @@ func page[T any](c *call, items []T, l listing[T]) ([]T, string, error) {
 	return items, c.next(l.path, key, direction, limit, l.marker(items[limit-1])), nil
 }
 
-// sorted leaves the slice alone, which others read.
+// sorted does not change the given slice, which others read.
 func sorted[T any](items []T, key, direction string, columns map[string]func(T) string) []T {
 	if key == "id" && direction == "asc" {
 		return items
@@ -163,8 +163,8 @@ func (c *call) next(path, key, direction string, limit int, marker string) strin
 
 // NextLink is the address of the next page of a list, at a path below /v1. base is the address that
 // clients use, without /v1. python-magnumclient cuts scheme and host off and appends the rest to
-// the catalog's address, which works only when the path begins with /v1; others take the link as
-// it is.
+// the catalog's address, which works only if the path begins with /v1; others use the link as it
+// is.
 func NextLink(r *http.Request, base, path string, values url.Values) string {
 	if u, err := url.Parse(base); err == nil && strings.HasPrefix(r.UserAgent(), brittleClient) {
 		u.Path = ""

@@ -69,7 +69,7 @@ func listQuotas(c *call) error {
 	return collection(c, "quotas", documents, next)
 }
 
-// quota finds the quota of a project on a resource, nil when it has none.
+// quota finds the quota of a project for a resource; nil if it has none.
 func (c *call) quota(project, resource string) (*v1alpha1.Quota, error) {
 	if resource != v1alpha1.ResourceCluster {
 		return nil, notFound("Quotas on the resource %s could not be found.", resource)
@@ -124,7 +124,7 @@ func createQuota(c *call) error {
 	return c.reply(http.StatusCreated, showQuota(q))
 }
 
-// patchQuota takes a plain quota, not a JSON Patch; the path wins over the body.
+// patchQuota expects a plain quota, not a JSON Patch; the path wins over the body.
 func patchQuota(c *call) error {
 	d, err := c.decode(quotaAttributes())
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/v1alpha1"
 )
 
-// findCluster finds a cluster by uuid or name among those of the caller's
-// project, or of all when everywhere holds.
+// findCluster finds a cluster by uuid or name among those of the caller's project, or of all
+// projects if everywhere holds.
 func (c *call) findCluster(ident string, everywhere bool) (*inventory.View, error) {
 	look := func() []*inventory.View {
 		return slices.DeleteFunc(slices.Clone(c.s.o.Inventory.FindClusters(canonical(ident), ident)), func(v *inventory.View) bool {
@@ -33,13 +33,13 @@ func (c *call) findCluster(ident string, everywhere bool) (*inventory.View, erro
 	return nil, conflict("Multiple clusters exist with the name %s: use the UUID.", ident)
 }
 
-// target is whose a cluster is.
+// target is the policy target of a cluster: its owner.
 func target(v *inventory.View) policy.Target {
 	return policy.Target{ProjectID: v.Cluster.Spec.ProjectID, UserID: v.Cluster.Spec.UserID}
 }
 
-// cluster finds a cluster and asks whether rule allows the caller. Callers who
-// may act everywhere find the clusters of all projects.
+// cluster finds a cluster and checks whether rule allows the caller. Callers who may act everywhere
+// find the clusters of all projects.
 func (c *call) cluster(ident, rule string, everywhere bool) (*inventory.View, error) {
 	v, err := c.findCluster(ident, everywhere)
 	if err != nil {
@@ -51,8 +51,8 @@ func (c *call) cluster(ident, rule string, everywhere bool) (*inventory.View, er
 	return v, c.unheld(v.Cluster)
 }
 
-// unheld refuses changes of what somebody else looks after. Certificates are
-// signed all the same: that changes nothing.
+// unheld refuses changes of what somebody else manages. Certificates are signed all the same: that
+// changes nothing.
 func (c *call) unheld(o metav1.Object) error {
 	if c.r.Method == http.MethodGet {
 		return nil
@@ -79,7 +79,7 @@ func findGroup(v *inventory.View, ident string) (*v1alpha1.NodeGroup, error) {
 	return v.Groups[i], nil
 }
 
-// visible says whether the caller sees a template. Hidden ones are for administrators.
+// visible reports whether the caller sees a template. Hidden ones are for administrators.
 func (c *call) visible(t *v1alpha1.ClusterTemplate, everywhere bool) bool {
 	return everywhere || t.Spec.ProjectID == c.caller.ProjectID || t.Spec.Public && (c.admin || !t.Spec.Hidden)
 }
@@ -104,8 +104,8 @@ func (c *call) findTemplate(ident string, everywhere bool) (*v1alpha1.ClusterTem
 	return nil, conflict("Multiple ClusterTemplates exist with the name %s: use the UUID.", ident)
 }
 
-// readTemplate finds a template to look at. That of a cluster of the caller's project is found by
-// its uuid also when it is hidden by now: clients read it to write a kubeconfig.
+// readTemplate finds a template for reading. The template of a cluster of the caller's project is
+// found by its uuid even if it has since been hidden: clients read it to write a kubeconfig.
 func (c *call) readTemplate(ident string) (*v1alpha1.ClusterTemplate, error) {
 	t, err := c.findTemplate(ident, c.everywhere("clustertemplate:get_one_all_projects"))
 	id := canonical(ident)
@@ -119,8 +119,8 @@ func (c *call) readTemplate(ident string) (*v1alpha1.ClusterTemplate, error) {
 	return nil, err
 }
 
-// templateTarget is whose a template is. Reading a public one needs no match of
-// projects.
+// templateTarget is the policy target of a template: its owner. Reading a public one needs no match
+// of projects.
 func (c *call) templateTarget(t *v1alpha1.ClusterTemplate, reading bool) policy.Target {
 	if reading && t.Spec.Public {
 		return c.mine()

@@ -12,13 +12,13 @@ type route struct {
 	method, pattern string
 	// since is the first version that has it.
 	since minor
-	// params are the query parameters it knows.
+	// params are the query parameters that it knows.
 	params []string
 	do     func(*call) error
 }
 
-// allRoutes are the operations of all resources: what the router knows, and what tests
-// ask for as everybody who must not get in.
+// allRoutes are the operations of all resources: the router uses them, and tests call them as every
+// caller who must not get in.
 func allRoutes() []route {
 	return slices.Concat(templateRoutes(), clusterRoutes(), nodeGroupRoutes(), certificateRoutes(), quotaRoutes(), otherRoutes())
 }
@@ -61,7 +61,7 @@ func dispatch(r *http.Request, pattern string, of []route) {
 	}
 }
 
-// do performs an operation when there is room for it.
+// do performs an operation once there is room for it.
 func (c *call) do(o route) error {
 	leave, err := c.s.lanes.Enter(c.r, c.caller.ProjectID)
 	if err != nil {
@@ -71,16 +71,15 @@ func (c *call) do(o route) error {
 	return o.do(c)
 }
 
-// Path is the path that a request is routed by, for who routes before the API. base is the address
-// that clients use, without /v1.
+// Path is the path that a request is routed by, for code that routes before the API. base is the
+// address that clients use, without /v1.
 func Path(r *http.Request, base string) string { return clean(r.URL.EscapedPath(), pathOf(base)) }
 
-// clean is the path a request is routed by: below /v1, without a slash at the
-// end; a path without /v1 is as if it had it, so that a catalog address may
-// have it or not. prefix is the path of the address that clients use:
-// it is cut off where a proxy leaves it, and where python-magnumclient has it
-// twice. That appends the path of a link to the catalog's address, and with a
-// session of keystoneauth it does not send its name, by which next could tell it.
+// clean is the path a request is routed by: below /v1, without a slash at the end; a path without
+// /v1 is as if it had it, so that a catalog address may have it or not. prefix is the path of the
+// address that clients use: it is cut off where a proxy leaves it, and where python-magnumclient
+// sends it twice. That client appends the path of a link to the catalog's address, and with a
+// keystoneauth session it does not send its name, by which next could recognize it.
 func clean(escaped, prefix string) string {
 	for _, start := range []string{prefix, "/v1" + prefix} {
 		if rest, ok := strings.CutPrefix(escaped, start); prefix != "" && ok && (rest == "" || rest[0] == '/') {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/addons/magnum/openstack"
 )
 
-// template checks what a template says by itself.
+// template checks those settings of a template that need nothing else.
 func (r Rules) template(d document) error {
 	switch driver := d.text("network_driver"); {
 	case !slices.Contains([]string{"flannel", "calico", "cilium"}, driver):
@@ -54,7 +54,7 @@ func deviceMapper(driver string, size int64) error {
 	return nil
 }
 
-// templateImage looks at the template's image and sets what follows from it.
+// templateImage checks the template's image and sets what follows from it.
 func (c *call) templateImage(d document) error {
 	image, err := c.s.o.Cloud.Image(c.ctx(), c.token, d.text("image_id"))
 	if err != nil {

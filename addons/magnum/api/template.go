@@ -163,8 +163,8 @@ func differences(before, after document) []string {
 	return names
 }
 
-// allowedInUse says whether a template with clusters may change so (facts
-// 2.2.4): one member, and one that clusters do not depend on.
+// allowedInUse reports whether a template with clusters may change so (facts 2.2.4): one member,
+// and one that clusters do not depend on.
 func allowedInUse(changed []string, after document) bool {
 	if len(changed) != 1 {
 		return false

@@ -106,8 +106,8 @@ func (p *pass) foreign() bool {
 	return p.cluster.Status.Release != nil && p.cluster.Status.Release.Foreign && !p.upgrading
 }
 
-// cloudCACondition says whether the cluster trusts the cloud by the certificates of now. What has been
-// true stays so until they change again: addons may fail later for other reasons.
+// cloudCACondition reports whether the cluster trusts the cloud by the certificates of now. What
+// has been true stays so until they change again: addons may fail later for other reasons.
 func (p *pass) cloudCACondition() {
 	known, conditions := p.cluster.Status.CloudCA, &p.cluster.Status.Conditions
 	pending := known.ChangedAt != nil && known.RestartedFor != known.Digest

@@ -23,7 +23,7 @@ const (
 	markOfOurs    = v1alpha1.Group
 )
 
-// ofThe says whether a machine is of a group.
+// ofThe reports whether a machine is of a group.
 func ofThe(g *v1alpha1.NodeGroup, machine *unstructured.Unstructured) bool {
 	labels := machine.GetLabels()
 	if _, plane := labels["cluster.x-k8s.io/control-plane"]; plane || g.Spec.Role == v1alpha1.RoleMaster {
@@ -53,7 +53,7 @@ func (p *pass) markMachines(ctx context.Context) error {
 	return nil
 }
 
-// named says whether a machine is among ids of Nova servers.
+// named reports whether a machine is among ids of Nova servers.
 func named(ids []string, machine *unstructured.Unstructured) bool {
 	provider, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID")
 	id := provider[strings.LastIndex(provider, "/")+1:]

@@ -58,9 +58,9 @@ func (p *pass) forgetCauses(present []observe.Cause) {
 // causeKey is what the memory calls a cause, whatever its words: they change while it lasts.
 func causeKey(c observe.Cause) string { return c.Reason + " " + c.Object }
 
-// hopeless says whether a cause ends an operation: at once where the provider
-// has given up, after a while where only outside help cures it. Otherwise left
-// is when to look again; 0 is "when something happens".
+// hopeless reports whether a cause ends an operation: at once where the provider has given up,
+// after a while where only outside help cures it. Otherwise left is when to look again; 0 is "when
+// something happens".
 func hopeless(c observe.Cause, now time.Time, patience time.Duration) (ended bool, left time.Duration) {
 	switch {
 	case c.Final:

@@ -61,7 +61,7 @@ func rollbackReason(was, cause string, phase v1alpha1.Phase) string {
 	return was + failed + cause
 }
 
-// bounded says whether the API server takes a size of a group.
+// bounded reports whether the API server takes a size of a group.
 func bounded(g *v1alpha1.NodeGroup, size int32) bool {
 	most := g.Spec.MaxNodeCount
 	return size >= g.Spec.MinNodeCount && (most == nil || *most == 0 || size <= *most)

@@ -82,7 +82,7 @@ func (p *pass) troubled() (failed bool, reason string) {
 	return failed, reason
 }
 
-// ofGroup says whether a cause is told by a node group.
+// ofGroup reports whether a cause is told by a node group.
 func (p *pass) ofGroup(cause observe.Cause) bool {
 	for _, g := range p.groups {
 		if own := p.group(g).Cause; own != nil && own.Object == cause.Object {

@@ -137,7 +137,7 @@ func (b *builder) size(values tree, g *v1alpha1.NodeGroup) {
 	values["autoscale"], values["machineCountMin"], values["machineCountMax"] = true, int64(least), int64(most)
 }
 
-// Autoscaled says whether the autoscaler decides the size of a group.
+// Autoscaled reports whether the autoscaler decides the size of a group.
 func Autoscaled(cluster *v1alpha1.Cluster, g *v1alpha1.NodeGroup, defaults Defaults) bool {
 	b := &builder{Input: Input{Cluster: cluster, Defaults: defaults}, labels: newLabels(cluster.EffectiveLabels(), defaults.Labels)}
 	_, _, scaled := b.Bounds(g)
@@ -182,10 +182,9 @@ func (b *builder) groupSoftware(values tree, g *v1alpha1.NodeGroup) {
 	values["kubernetesVersion"] = own.KubernetesVersion
 }
 
-// OwnImage says whether a group has another image than its cluster's template.
-// The default groups never have. A group that names none, or that of a template
-// which the cluster had before, follows the template: it was made without its
-// image being looked up, and yet has machines.
+// OwnImage reports whether a group has another image than its cluster's template. The default
+// groups never have. A group that names none, or that of a template which the cluster had before,
+// follows the template: it was made without its image being looked up, and yet has machines.
 func OwnImage(cluster *v1alpha1.Cluster, g *v1alpha1.NodeGroup) bool {
 	if g.Spec.IsDefault || g.Spec.ImageID == "" || cluster.Spec.Template == nil || g.Spec.ImageID == cluster.Spec.Template.ImageID {
 		return false
@@ -226,13 +225,13 @@ func (b *builder) groupLabels(values tree, g *v1alpha1.NodeGroup) {
 	}
 }
 
-// groupLabel says whether a label works on a node group.
+// groupLabel reports whether a label works on a node group.
 func groupLabel(name string) bool {
 	return slices.Contains([]string{"auto_healing_enabled", "auto_scaling_enabled", "boot_volume_size", "boot_volume_type",
 		"boot_volume_availability_zone", "availability_zone", "server_group_policies", "docker_volume_type"}, name)
 }
 
-// differs says whether one of the labels is another one than in other.
+// differs reports whether one of the labels is another one than in other.
 func (l *labels) differs(other *labels, names ...string) bool {
 	for _, name := range names {
 		one, _ := l.raw(name)

@@ -43,7 +43,7 @@ func (l *labels) raw(names ...string) (value, name string) {
 	return "", names[0]
 }
 
-// has says whether a label is given, by the cluster or the operator.
+// has reports whether a label is given, by the cluster or the operator.
 func (l *labels) has(name string) bool {
 	value, _ := l.raw(name)
 	return value != ""

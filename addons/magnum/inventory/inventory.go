@@ -80,14 +80,13 @@ func newInventory() *Inventory {
 		views: map[types.NamespacedName]*View{}, lists: map[string][]*View{}, counts: map[string]int{}}
 }
 
-// Synced says whether everything that existed at the start has been seen.
+// Synced reports whether everything that existed at the start has been seen.
 func (i *Inventory) Synced() bool {
 	return !slices.ContainsFunc(i.synced, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
 }
 
-// belongs says whether an object is in the namespace of the project it names;
-// others are not served: who may write to one namespace must not put clusters
-// into another project's list.
+// belongs reports whether an object is in the namespace of the project it names; others are not
+// served: who may write to one namespace must not put clusters into another project's list.
 func belongs(o client.Object, project string) bool {
 	return o.GetNamespace() == v1alpha1.Namespace(project)
 }

@@ -92,7 +92,7 @@ func (i *Inventory) FindTemplates(uuid, title string) []*v1alpha1.ClusterTemplat
 	return i.templates.byTitle[title]
 }
 
-// TemplateInUse says whether a cluster was made from a template.
+// TemplateInUse reports whether a cluster was made from a template.
 func (i *Inventory) TemplateInUse(t *v1alpha1.ClusterTemplate) bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()

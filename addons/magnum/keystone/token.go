@@ -43,7 +43,7 @@ func (t *Token) Caller() policy.Caller {
 	return policy.Caller{UserID: t.UserID, ProjectID: t.ProjectID, DomainID: t.DomainID, Roles: t.Roles}
 }
 
-// HasRole says whether the token has a role.
+// HasRole reports whether the token has a role.
 func (t *Token) HasRole(name string) bool {
 	return slices.ContainsFunc(t.Roles, func(role string) bool { return strings.EqualFold(role, name) })
 }

@@ -92,7 +92,7 @@ type unit struct {
 	record   *kept
 }
 
-// refused says whether anything of a unit is.
+// refused reports whether anything of a unit is.
 func (u *unit) refused() bool {
 	for _, part := range append([]*Returned{u.Returned}, u.parts...) {
 		if part.Verdict == Refuse {

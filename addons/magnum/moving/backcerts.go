@@ -60,9 +60,9 @@ func (j *returning) certificates(u *unit, o *v1alpha1.Cluster, row *database.Clu
 	}
 }
 
-// signsAs says whether Magnum's certificates lead to an authority: as their issuer it
-// writes the cluster's name, in UTF-8, and Kubernetes compares the bytes. What is no
-// certificate is not judged here.
+// signsAs reports whether Magnum's certificates lead to an authority: as their issuer it writes the
+// cluster's name, in UTF-8, and Kubernetes compares the bytes. What is no certificate is not judged
+// here.
 func signsAs(authority []byte, name string) (subject string, ok bool) {
 	block, _ := pem.Decode(authority)
 	if block == nil {

@@ -50,7 +50,7 @@ func (j *returning) groupsOf(u *unit, o *v1alpha1.Cluster, then *record, was map
 	}
 }
 
-// mine says whether Slipway's state of a cluster wins, whatever Magnum has.
+// mine reports whether Slipway's state of a cluster wins, whatever Magnum has.
 func (j *returning) mine(u *unit, o *v1alpha1.Cluster) bool {
 	return v1alpha1.Held(o) == v1alpha1.HeldByHandBack || j.overwrites(u.Item)
 }

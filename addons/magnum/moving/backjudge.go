@@ -45,7 +45,7 @@ func (j *returning) recordOfDeleted(project, name string) *kept {
 	return nil
 }
 
-// overwrites says whether the operator wants an object's rows written over.
+// overwrites reports whether the operator wants an object's rows written over.
 func (j *returning) overwrites(i Item) bool {
 	return slices.ContainsFunc(j.choices.Overwrite, func(ident string) bool { return ident == handle(i) || strings.EqualFold(ident, i.ID()) })
 }
@@ -73,7 +73,7 @@ type there struct {
 	recorded bool
 }
 
-// entitled says whether an object of Slipway's may be written at all.
+// entitled reports whether an object of Slipway's may be written at all.
 func (j *returning) entitled(i *Item, t there) {
 	begun, forced := v1alpha1.Held(t.object) == v1alpha1.HeldByHandBack, j.overwrites(*i)
 	switch {

@@ -57,7 +57,7 @@ func (j *judge) gone(p *Plan) error {
 	return nil
 }
 
-// stale says whether an object is a copy that goes with what it is a copy of. What is on its way
+// stale reports whether an object is a copy that goes with what it is a copy of. What is on its way
 // back to Magnum may not be there yet.
 func stale(o client.Object) bool {
 	held := v1alpha1.Held(o)

@@ -47,9 +47,9 @@ func (j *judge) project(i *Item) error {
 	return nil
 }
 
-// adopted says whether Slipway manages an object already, or has deleted one that it
-// managed: that is not copied again, or a hand-back would not delete it. What is on its way back has
-// changes of Slipway's that Magnum may not have yet: no import writes over them.
+// adopted reports whether Slipway manages an object already, or has deleted one that it managed:
+// that is not copied again, or a hand-back would not delete it. What is on its way back has changes
+// of Slipway's that Magnum may not have yet: no import writes over them.
 func (j *judge) adopted(i *Item, o client.Object, r record) (bool, error) {
 	k := j.records[client.ObjectKey{Namespace: o.GetNamespace(), Name: r.name()}]
 	err := j.site.Client.Get(j.ctx, client.ObjectKeyFromObject(o), o)

@@ -16,8 +16,8 @@ func condition(o *unstructured.Unstructured, kind string) (cause.Condition, bool
 	return cause.Condition{}, false
 }
 
-// isTrue says whether the first of several conditions that an object has is
-// true: the same is called otherwise in each contract.
+// isTrue reports whether the first of several conditions that an object has is true: the same is
+// called otherwise in each contract.
 func isTrue(o *unstructured.Unstructured, kinds ...string) bool {
 	for _, kind := range kinds {
 		if c, ok := condition(o, kind); ok {
@@ -36,8 +36,8 @@ func conditionMessage(o *unstructured.Unstructured, kinds ...string) string {
 	return ""
 }
 
-// seen says whether the controller has looked at the present specification.
-// Objects without the field come from before it.
+// seen reports whether the controller has looked at the present specification. Objects without the
+// field come from before it.
 func seen(o *unstructured.Unstructured) bool {
 	observed, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return !found && o.GetGeneration() <= 1 || observed >= o.GetGeneration()

@@ -71,7 +71,7 @@ func (o CredentialOptions) roles(t *keystone.Token) []applicationcredentials.Rol
 	return roles
 }
 
-// Lacks says whether a credential of the caller would lack one of roles that a cluster needs.
+// Lacks reports whether a credential of the caller would lack one of roles that a cluster needs.
 func (o CredentialOptions) Lacks(t *keystone.Token, roles []string) bool {
 	return slices.ContainsFunc(roles, func(name string) bool {
 		needed := len(o.Roles) == 0 || slices.ContainsFunc(o.Roles, func(r string) bool { return strings.EqualFold(r, name) })

@@ -37,7 +37,7 @@ type Flavor struct {
 	RAM, VCPUs, Disk int
 }
 
-// isID says whether a reference looks like an id of Glance or Neutron.
+// isID reports whether a reference looks like an id of Glance or Neutron.
 func isID(ref string) bool { return uuid.Validate(ref) == nil }
 
 // Image finds an image by id or name.

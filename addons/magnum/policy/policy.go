@@ -93,7 +93,7 @@ func strangers(over, rules map[string]string) []string {
 	return unknown
 }
 
-// Allowed says whether rule allows caller to act on target.
+// Allowed reports whether rule allows caller to act on target.
 func (e *Enforcer) Allowed(rule string, caller Caller, target Target) bool {
 	c := goslo.Context{
 		Auth:  map[string]string{"user_id": caller.UserID, "project_id": caller.ProjectID, "domain_id": caller.DomainID, "is_admin": "False"},
@@ -107,7 +107,7 @@ func (e *Enforcer) Allowed(rule string, caller Caller, target Target) bool {
 	return e.rules.Enforce(rule, c)
 }
 
-// Admin says whether the caller is an administrator of the service.
+// Admin reports whether the caller is an administrator of the service.
 func (e *Enforcer) Admin(caller Caller) bool {
 	return e.Allowed("context_is_admin", caller, Target{})
 }

@@ -107,8 +107,8 @@ func (s *syntax) comparison() error {
 	return nil
 }
 
-// isName says whether a word is none of the language's, as the kind of a check
-// is, or a role. One that begins with a quote is a text without its end.
+// isName reports whether a word is none of the language's, as the kind of a check is, or a role.
+// One that begins with a quote is a text without its end.
 func isName(text string) bool {
 	return text != "" && !strings.ContainsAny(text[:1], `"'():`) && !variable.MatchString(text) && !constant.MatchString(text) &&
 		!slices.Contains([]string{"and", "or", "not", "@", "!"}, text)

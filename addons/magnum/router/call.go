@@ -212,14 +212,14 @@ func (c *call) inBody(name string) (string, error) {
 	return value, nil
 }
 
-// is says whether the request is for a path below /v1.
+// is reports whether the request is for a path below /v1.
 func (c *call) is(path string) bool { return c.path == "/v1/"+path }
 
 func (c *call) read() bool { return c.r.Method == http.MethodGet || c.r.Method == http.MethodHead }
 
 func (c *call) admin() bool { return c.s.o.Policy.Admin(c.caller) }
 
-// everywhere says whether a rule of all projects holds for the caller.
+// everywhere reports whether a rule of all projects holds for the caller.
 func (c *call) everywhere(rule string) bool {
 	return c.s.o.Policy.Allowed(rule, c.caller, policy.Target{ProjectID: c.caller.ProjectID, UserID: c.caller.UserID})
 }

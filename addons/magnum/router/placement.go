@@ -118,7 +118,7 @@ func (c *call) home(project string) (*Member, error) {
 	return nil, nil
 }
 
-// hasClusters says whether a project has clusters on a member.
+// hasClusters reports whether a project has clusters on a member.
 func (c *call) hasClusters(ctx context.Context, m *Member, project string) (bool, error) {
 	counted, err := c.ask(ctx, m, "stats", url.Values{"project_id": {project}, "type": {"cluster"}})
 	if err == nil && counted.status != http.StatusOK {
@@ -134,7 +134,7 @@ func (c *call) hasClusters(ctx context.Context, m *Member, project string) (bool
 	return stats.Clusters > 0, err
 }
 
-// hasTemplates says whether a project has templates of its own on a member.
+// hasTemplates reports whether a project has templates of its own on a member.
 func (c *call) hasTemplates(ctx context.Context, m *Member, project string) (bool, error) {
 	templates, _, err := c.all(ctx, m, listing{path: "clustertemplates/detail", name: "clustertemplates", key: "uuid"}, url.Values{})
 	return slices.ContainsFunc(templates, func(t item) bool { return t.text("project_id") == project }), err

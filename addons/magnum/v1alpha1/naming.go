@@ -200,6 +200,6 @@ func NodeGroupName(cluster *Cluster, group string) string {
 	return cluster.Stack() + "-" + Sanitise(group)
 }
 
-// ReservedGroup says whether the objects of a group of this name would be those of the control
+// ReservedGroup reports whether the objects of a group of this name would be those of the control
 // plane: it would take the control plane's health check.
 func ReservedGroup(group string) bool { return Sanitise(group) == "control-plane" }

@@ -22,13 +22,13 @@ const (
 	RollbackComplete   Phase = "ROLLBACK_COMPLETE"
 )
 
-// InProgress says whether p waits for something.
+// InProgress reports whether p waits for something.
 func (p Phase) InProgress() bool { return p == "" || strings.HasSuffix(string(p), "_IN_PROGRESS") }
 
-// Failed says whether p is the end of a failure.
+// Failed reports whether p is the end of a failure.
 func (p Phase) Failed() bool { return strings.HasSuffix(string(p), "_FAILED") }
 
-// Complete says whether p is the good end of creation or an update.
+// Complete reports whether p is the good end of creation or an update.
 func (p Phase) Complete() bool {
 	return strings.HasSuffix(string(p), "_COMPLETE") && p != DeleteComplete
 }

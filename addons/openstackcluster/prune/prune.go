@@ -192,8 +192,8 @@ func (r *reconciler) list(ctx context.Context, namespace string, kind schema.Gro
 	return list, nil
 }
 
-// ours tells whether the chart made a template, for that cluster: the prefix of
-// its label and its annotation is the release's own.
+// ours reports whether the chart made a template, for that cluster: the prefix of its label and its
+// annotation is the release's own.
 func ours(template *metav1.PartialObjectMetadata, cluster string) bool {
 	for key := range template.Annotations {
 		if prefix, ok := strings.CutSuffix(key, "/template-checksum"); ok {

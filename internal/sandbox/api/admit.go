@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/pattern"
 )
 
-// admit finds the caller and the microversion, and refuses who may not call.
+// admit finds the caller and the microversion, and refuses callers without the right to call.
 func (s *Server) admit(c *Call, role Role) error {
 	if err := s.identify(c, role); err != nil {
 		return err
@@ -48,9 +48,9 @@ func (s *Server) identify(c *Call, role Role) error {
 	return nil
 }
 
-// permitted applies the access rules of an application credential. A rule's
-// path begins below the service's address ("/v2.1/servers"), or at the root
-// of a cloud that has its services below one.
+// permitted applies the access rules of an application credential. A rule's path begins below the
+// service's address ("/v2.1/servers"), or at the root of a cloud whose services are all below one
+// root.
 func permitted(rules *[]model.AccessRule, service *Service, r *http.Request) bool {
 	if rules == nil {
 		return true

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// attributes finds the fields of a struct by their JSON names, so that every
-// attribute of a resource can be filtered and sorted by.
+// attributes finds the fields of a struct by their JSON names, so that lists can filter and sort by
+// every attribute of a resource.
 func attributes(t reflect.Type) map[string][]int {
 	found := map[string][]int{}
 	if t.Kind() != reflect.Struct {

@@ -17,7 +17,7 @@ type Call struct {
 	Principal *Principal
 	// Version is the microversion in force; zero without microversions.
 	Version Microversion
-	// ID is the request's id, told in x-openstack-request-id.
+	// ID is the request's id, which the answer has in x-openstack-request-id.
 	ID string
 
 	reply *reply
@@ -37,8 +37,8 @@ func (c *Call) Path(name string) string { return c.Request.PathValue(name) }
 // Query returns the first value of a query parameter.
 func (c *Call) Query(name string) string { return c.Request.URL.Query().Get(name) }
 
-// Reply answers with a status and a body that is encoded as JSON after the
-// handler returned, outside of any transaction; nil is no body.
+// Reply answers with a status and a body. The body is encoded as JSON after the handler has
+// returned, outside of any transaction; nil means no body.
 func (c *Call) Reply(status int, body any) error {
 	c.reply = &reply{status, body}
 	return nil

@@ -12,8 +12,8 @@ import (
 // personality files and a secret's payload fit well.
 const maxBody = 1 << 20
 
-// Decode reads the body as JSON into a pointer. What is malformed, too long,
-// or of a wrong type becomes the error to return.
+// Decode reads the body as JSON into a pointer. For a body that is malformed, too long, or of a
+// wrong type it gives the error that the handler returns.
 func (c *Call) Decode(into any) error {
 	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	var tooLong *http.MaxBytesError
@@ -26,8 +26,8 @@ func (c *Call) Decode(into any) error {
 	return decode(text, into)
 }
 
-// DecodeIn reads the object that the body holds under the key, which most
-// calls wrap theirs in: {"server": {…}}.
+// DecodeIn reads the object under the key of the body, because most calls wrap their object:
+// {"server": {…}}.
 func (c *Call) DecodeIn(key string, into any) error {
 	var body map[string]json.RawMessage
 	if err := c.Decode(&body); err != nil {
@@ -61,7 +61,7 @@ type Optional[T any] struct {
 	Value     T
 }
 
-// UnmarshalJSON is called only when the field is there.
+// UnmarshalJSON is called only when the field is present.
 func (o *Optional[T]) UnmarshalJSON(text []byte) error {
 	o.Set = true
 	if bytes.Equal(text, []byte("null")) {
@@ -71,7 +71,7 @@ func (o *Optional[T]) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.Value)
 }
 
-// Apply sets the target when the field was there; null sets the zero value.
+// Apply sets the target when the field was present; null sets the zero value.
 func (o Optional[T]) Apply(target *T) {
 	if o.Set {
 		*target = o.Value

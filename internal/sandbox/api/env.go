@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/transition"
 )
 
-// Env is what every service is built from.
+// Env has what every service is built from.
 type Env struct {
 	Store  *store.Store
 	Model  *model.Model
@@ -17,8 +17,8 @@ type Env struct {
 	Faults *faultinject.Rules
 	Host   machine.Host
 	Events event.Sink
-	// Dir is the folder for files that are too large for the store, such as
-	// images; a service makes a folder of its own in it.
+	// Dir is the folder for files that are too large for the store, such as images; each service
+	// creates a folder of its own in it.
 	Dir string
 	// Region is the only region.
 	Region string

@@ -1,6 +1,6 @@
-// Package api is what the sandbox's services share over HTTP: routes with the
-// role they need, the caller, errors in each service's form, microversions,
-// lists that are filtered, sorted and paged, tags, and version documents.
+// Package api has what the sandbox's services share for HTTP: routes with the role they need, the
+// caller, errors in each service's form, microversions, lists that are filtered, sorted and paged,
+// tags, and version documents.
 package api
 
 import (
@@ -12,17 +12,17 @@ import (
 // as one of these; any other error becomes a 500.
 type Error struct {
 	Status int
-	// Kind is the exception's name where the service tells it
-	// ("NetworkNotFound"); empty gives one that fits the status.
+	// Kind is the name of the exception, for services that send it ("NetworkNotFound"); if it is
+	// empty, they send a name that fits the status.
 	Kind    string
 	Message string
 	Header  http.Header
 }
 
-// Error returns status and message.
+// Error returns the status and the message.
 func (e *Error) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.Kind, e.Message) }
 
-// Errorf makes an error of any status and kind.
+// Errorf returns an error of any status and kind.
 func Errorf(status int, kind, format string, args ...any) *Error {
 	return &Error{Status: status, Kind: kind, Message: fmt.Sprintf(format, args...)}
 }

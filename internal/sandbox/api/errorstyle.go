@@ -12,15 +12,15 @@ type ErrorStyle func(e *Error) (contentType string, body []byte)
 
 const contentJSON = "application/json"
 
-// KeystoneErrors is {"error": {"code", "title", "message"}}. All services
-// answer 401 like this, because the same middleware says it for all.
+// KeystoneErrors is {"error": {"code", "title", "message"}}. All services answer 401 like this,
+// because the same middleware answers for all of them.
 func KeystoneErrors(e *Error) (string, []byte) {
 	return contentJSON, encode(map[string]any{"error": map[string]any{
 		"code": e.Status, "title": http.StatusText(e.Status), "message": e.Message,
 	}})
 }
 
-// NovaErrors is {"itemNotFound": {"code", "message"}}, of Nova and Cinder.
+// NovaErrors is {"itemNotFound": {"code", "message"}}, the form of Nova and Cinder.
 func NovaErrors(e *Error) (string, []byte) {
 	kind := e.Kind
 	if kind == "" {
@@ -107,7 +107,7 @@ func PlacementErrors(e *Error) (string, []byte) {
 	}}})
 }
 
-// HTMLErrors is the page of Glance and Swift.
+// HTMLErrors is the HTML page of Glance and Swift.
 func HTMLErrors(e *Error) (string, []byte) {
 	title := fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))
 	return "text/html; charset=UTF-8", fmt.Appendf(nil,
@@ -115,7 +115,7 @@ func HTMLErrors(e *Error) (string, []byte) {
 		title, title, html.EscapeString(e.Message))
 }
 
-// encode writes JSON; bodies are made of what always encodes.
+// encode writes JSON; bodies have only values that can always be encoded.
 func encode(body any) []byte {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// inject lets the call fail if a rule says so, and reports whether it was
-// answered.
+// inject makes the call fail if a fault rule says so, and reports whether it has answered the call.
 func (s *Server) inject(c *Call, below string) bool {
 	if !s.env.Faults.Any(faultinject.API) {
 		return false
@@ -46,8 +45,7 @@ func (s *Server) inject(c *Call, below string) bool {
 	return true
 }
 
-// names are the names of the resources in the path, by their ids, and the
-// name in the body.
+// names returns the names of the resources whose ids are in the path, and the name in the body.
 func (s *Server) names(c *Call, below string) []string {
 	var names []string
 	_ = s.env.Store.View(func(r store.Reader) error {

@@ -10,34 +10,34 @@ import (
 	"strings"
 )
 
-// Filter reports whether an item matches a query parameter; several values
-// are several parameters of the name.
+// Filter reports whether an item matches a query parameter; it gets several values when the query
+// has the parameter several times.
 type Filter[T any] func(item T, values []string) bool
 
-// List answers a request for a collection: filtered by every attribute of T
-// that the query names (by JSON name), sorted, cut to a page, reduced to the
-// fields asked for. T must hold only what the API shows, because whatever it
-// holds can be filtered by; List a rendered form of records that hold more.
+// List answers a request for a collection: filtered by every attribute of T that the query names
+// (by JSON name), sorted, cut to a page, reduced to the fields asked for. T must have only what the
+// API shows, because a query can filter by every field of it; for records that have more, use List
+// with a rendered form of them.
 type List[T any] struct {
 	// Key is the body's key ("networks").
 	Key string
 	ID  func(T) string
-	// Render gives the JSON of an item; nil is the item itself.
+	// Render returns what is encoded as the JSON of an item; nil encodes the item itself.
 	Render func(T) any
-	// Filters are query parameters that are not, or not like, an attribute.
-	// A nil Filter ignores the parameter.
+	// Filters are for query parameters that are no attribute, or that filter in another way than
+	// their attribute. A nil Filter ignores the parameter.
 	Filters map[string]Filter[T]
-	// Sort are the keys by default, "key" or "key:desc"; empty keeps the order.
+	// Sort has the default sort keys, "key" or "key:desc"; empty keeps the order.
 	Sort []string
-	// MaxLimit is the largest page, and that of a request without limit; 0 is
-	// without bound.
+	// MaxLimit is the largest size of a page, and the size for a request without limit; 0 is no
+	// bound.
 	MaxLimit int
 	Links    Links
 	// Inexact lets "name__contains" and the like filter, as Keystone does.
 	Inexact bool
-	// Paired wants a direction for each sort key, as Neutron does.
+	// Paired requires a direction for each sort key, as Neutron does.
 	Paired bool
-	// Strict refuses query parameters that are neither attribute nor filter.
+	// Strict refuses query parameters that are neither an attribute nor a filter.
 	Strict bool
 }
 
@@ -77,7 +77,7 @@ func (l List[T]) Reply(c *Call, items iter.Seq[T]) error {
 	return c.Reply(http.StatusOK, body)
 }
 
-// reserved are the query parameters of paging, sorting and selecting.
+// reserved reports whether a query parameter is one of paging, sorting or selecting.
 func reserved(name string) bool {
 	switch name {
 	case "limit", "marker", "page_reverse", "sort", "sort_key", "sort_dir", "fields":
@@ -86,9 +86,9 @@ func reserved(name string) bool {
 	return false
 }
 
-// filter returns the items that pass every filter of the query, found while
-// they are read, and the marker of the page: it may have changed since the page
-// before, and is not shown again.
+// filter returns the items that pass every filter of the query, and tests them only when they are
+// read. It also returns the item that is the page's marker: that one may have changed since the
+// previous page, and it is not shown again.
 func (l List[T]) filter(query url.Values, items iter.Seq[T]) (iter.Seq[T], error) {
 	known := attributes(reflect.TypeFor[T]())
 	var tests []func(T) bool
@@ -128,8 +128,7 @@ func matchesAny(v reflect.Value, values []string, matches func(reflect.Value, st
 	return slices.ContainsFunc(values, func(text string) bool { return matches(v, text) })
 }
 
-// inexact is the comparison that a suffix of a query parameter stands for; nil
-// when it stands for none.
+// inexact returns the comparison for a suffix of a query parameter; nil for an unknown suffix.
 func inexact(suffix string) func(reflect.Value, string) bool {
 	compare, fold := map[string]func(s, part string) bool{
 		"contains": strings.Contains, "startswith": strings.HasPrefix, "endswith": strings.HasSuffix, "equals": func(s, text string) bool { return s == text },
@@ -148,8 +147,8 @@ func inexact(suffix string) func(reflect.Value, string) bool {
 	}
 }
 
-// Select reduces an object to the attributes that the query names in fields;
-// without any it is returned as it is.
+// Select reduces an object to the attributes that the query names in fields; without fields it
+// returns the object as it is.
 func Select(c *Call, object any) any {
 	return selected(c.Request.URL.Query()["fields"], object)
 }

@@ -10,7 +10,7 @@ import (
 // Microversion is a version of an API's details, such as 2.96.
 type Microversion struct{ Major, Minor int }
 
-// String is "2.96".
+// String returns a text such as "2.96".
 func (v Microversion) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // AtLeast reports whether v is the other version or a later one.
@@ -18,12 +18,12 @@ func (v Microversion) AtLeast(major, minor int) bool {
 	return v.Major > major || (v.Major == major && v.Minor >= minor)
 }
 
-// Microversions are the versions that a service speaks.
+// Microversions are the versions that a service supports.
 type Microversions struct {
 	// Service is the word in OpenStack-API-Version ("compute", "volume").
 	Service string
-	// Legacy is an older header that is read and answered too
-	// ("X-OpenStack-Nova-API-Version"); empty is none.
+	// Legacy is an older header that is read and answered too ("X-OpenStack-Nova-API-Version");
+	// empty if there is none.
 	Legacy   string
 	Min, Max Microversion
 }

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Page says what part of a list an answer holds.
+// Page says which part of a list an answer has.
 type Page struct {
-	// Limit is the limit of the query, 0 without one.
+	// Limit is the limit of the query, 0 if it has none.
 	Limit int
-	// First and Last are the ids at the ends of the page, empty if it is.
+	// First and Last are the ids of the first and the last item of the page; they are empty if the
+	// page is empty.
 	First, Last string
-	// Before and After say that there are items on that side.
+	// Before and After say that there are items before and after the page.
 	Before, After bool
 }
 
 // Links adds the links of a page to a body, whose list is under the key.
 type Links func(c *Call, p Page, key string, body map[string]any)
 
-// stream cuts the page out of items that come in their order, and reads no
-// more of them than it needs.
+// stream cuts the page out of items that are in order, and reads no more of them than it needs.
 func (l List[T]) stream(query url.Values, items iter.Seq[T]) (Page, []T, error) {
 	page, limit, err := l.limit(query)
 	if err != nil {
@@ -48,8 +48,8 @@ func (l List[T]) stream(query url.Values, items iter.Seq[T]) (Page, []T, error) 
 	return l.ends(page, picked), picked, nil
 }
 
-// cut cuts out the page that the query asks for. One that is read backwards
-// ends before the marker and needs all items.
+// cut cuts out the page that the query asks for. A page that is read backwards ends before the
+// marker and needs all items.
 func (l List[T]) cut(query url.Values, items iter.Seq[T]) (Page, []T, error) {
 	if !reversed(query) {
 		return l.stream(query, items)
@@ -73,9 +73,9 @@ func (l List[T]) cut(query url.Values, items iter.Seq[T]) (Page, []T, error) {
 	return l.ends(page, all[start:end]), all[start:end], nil
 }
 
-// Marker is the id after which the page that a query asks for begins, if the list
-// comes in its own order: items before that one need not be made. It is empty for
-// a page that is read backwards or sorted, which needs all.
+// Marker returns the id after which the page that a query asks for begins, if the list keeps its
+// own order: the caller need not produce the items before it. It is empty for a page that is read
+// backwards or sorted, which needs all items.
 func Marker(c *Call) string {
 	query := c.Request.URL.Query()
 	if reversed(query) || query.Has("sort") || query.Has("sort_key") {
@@ -93,8 +93,8 @@ func (l List[T]) ends(page Page, picked []T) Page {
 	return page
 }
 
-// limit returns how many items a page may have, 0 for any number, and a page
-// that knows whether the query asked for a limit.
+// limit returns how many items a page may have, 0 for any number, and a Page that has the limit if
+// the query asked for one.
 func (l List[T]) limit(query url.Values) (Page, int, error) {
 	text := query.Get("limit")
 	if text == "" {
@@ -110,7 +110,7 @@ func (l List[T]) limit(query url.Values) (Page, int, error) {
 	return Page{Limit: limit}, limit, nil
 }
 
-// pageURL is the address of a neighbour page.
+// pageURL returns the address of the next or the previous page.
 func pageURL(c *Call, marker string, reverse bool) string {
 	query := c.Request.URL.Query()
 	query.Set("marker", marker)
@@ -121,18 +121,18 @@ func pageURL(c *Call, marker string, reverse bool) string {
 	return c.Base() + c.fullPath() + "?" + query.Encode()
 }
 
-// fullPath is the request's path with the service's prefix.
+// fullPath returns the request's path with the service's prefix.
 func (c *Call) fullPath() string { return c.Service.Prefix + c.Request.URL.EscapedPath() }
 
-// NextLinks is Nova's and Cinder's: "servers_links" with next, if there is one.
+// NextLinks adds the links of Nova and Cinder: "servers_links" with next, if there is a next page.
 func NextLinks(c *Call, p Page, key string, body map[string]any) {
 	if p.After {
 		body[key+"_links"] = []Link{{"next", pageURL(c, p.Last, false)}}
 	}
 }
 
-// BothLinks is Neutron's and Octavia's: "networks_links" with next and
-// previous, if the query has a limit.
+// BothLinks adds the links of Neutron and Octavia: "networks_links" with next and previous, if the
+// query has a limit.
 func BothLinks(c *Call, p Page, key string, body map[string]any) {
 	var links []Link
 	if p.Limit > 0 && p.After {
@@ -146,7 +146,7 @@ func BothLinks(c *Call, p Page, key string, body map[string]any) {
 	}
 }
 
-// SelfLinks is Keystone's: "links" with self, next and previous.
+// SelfLinks adds the links of Keystone: "links" with self, next and previous.
 func SelfLinks(c *Call, p Page, _ string, body map[string]any) {
 	links := map[string]any{"self": c.Base() + c.fullPath(), "previous": nil, "next": nil}
 	if p.Limit > 0 && p.After {
@@ -155,7 +155,7 @@ func SelfLinks(c *Call, p Page, _ string, body map[string]any) {
 	body["links"] = links
 }
 
-// PathLinks is Glance's: "first" and "next" without host.
+// PathLinks adds the links of Glance: "first" and "next" without a host.
 func PathLinks(c *Call, p Page, _ string, body map[string]any) {
 	query := c.Request.URL.Query()
 	query.Del("marker")

@@ -7,16 +7,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 )
 
-// Principal is the caller, as the token in X-Auth-Token says.
+// Principal is the caller that the token in X-Auth-Token belongs to.
 type Principal struct {
 	Token model.Token
 	User  model.User
-	// ProjectID and DomainID are the scope; both are empty without one.
+	// ProjectID and DomainID are the scope; both are empty without a scope.
 	ProjectID, ProjectName string
 	DomainID               string
 	// Roles are the names of the roles in the scope, implied ones too.
 	Roles []string
-	// AccessRules are those of an application credential; nil allows all.
+	// AccessRules are the access rules of an application credential; nil allows all calls.
 	AccessRules *[]model.AccessRule
 	// Unrestricted is false for an application credential that may not
 	// manage credentials and trusts; RoleIDs are the ids of Roles.
@@ -33,18 +33,18 @@ func (p *Principal) Admin() bool { return p.Has("admin") }
 // UserID is the id of the user.
 func (p *Principal) UserID() string { return p.User.ID }
 
-// Owns reports whether something of the project is the caller's, or the
-// caller is an administrator. What a caller does not own is answered as not
-// found, as OpenStack does, not as forbidden.
+// Owns reports whether the caller owns the resources of the project, or is an administrator. For a
+// resource that the caller does not own, the answer is not found, as in OpenStack, and not
+// forbidden.
 func (p *Principal) Owns(projectID string) bool {
 	return p.Admin() || (p != nil && p.ProjectID != "" && p.ProjectID == projectID)
 }
 
-// Expired reports whether the token's time is over.
+// Expired reports whether the token has expired.
 func (p *Principal) Expired(now time.Time) bool { return !now.Before(p.Token.ExpiresAt) }
 
-// Role is what a route asks of its caller. The zero value is refused, so that
-// no route is open by omission.
+// Role is the role that a route requires of its caller. The zero value is refused, so that no route
+// is open by omission.
 type Role int
 
 // The roles of routes. Reader, Member and Admin are OpenStack's default roles

@@ -31,8 +31,7 @@ type mounted struct {
 	mux *http.ServeMux
 }
 
-// NewServer puts services together; it refuses routes that clash or ask for
-// no role.
+// NewServer returns a server of services; it refuses routes that clash or require no role.
 func NewServer(env *Env, authenticate Authenticate, services ...*Service) (*Server, error) {
 	s := &Server{env: env, authenticate: authenticate}
 	for _, service := range services {
@@ -74,8 +73,8 @@ func (s *Server) find(path string) (mounted, string) {
 	return mounted{}, ""
 }
 
-// dispatch finds the route. Slashes that are double or at the end are
-// forgiven, except by services that have a Fallback and read them.
+// dispatch finds the route. It ignores double slashes and slashes at the end, except for services
+// whose Fallback reads them.
 func (s *Server) dispatch(c *Call, service mounted, below string) {
 	clean := path.Clean(below)
 	if service.Rewrite != nil {
@@ -104,7 +103,7 @@ func (s *Server) dispatch(c *Call, service mounted, below string) {
 	s.run(c, role, service.Fallback)
 }
 
-// unmatched tells a wrong path from a wrong method as the mux does.
+// unmatched returns the error for a wrong path or a wrong method; the mux says which of them it is.
 func unmatched(handler http.Handler, r *http.Request) error {
 	probe := httptest.NewRecorder()
 	handler.ServeHTTP(probe, r)
@@ -163,8 +162,8 @@ func (s *Server) write(c *Call, status int, contentType string, body any) {
 	_, _ = c.Writer.Write(text) // the client may have gone
 }
 
-// fail writes an error in the service's form; one that is no *Error is a
-// fault of the sandbox and told to its log.
+// fail writes an error in the service's form; an error that is no *Error is a fault of the sandbox
+// and is written to its log.
 func (s *Server) fail(c *Call, err error) {
 	if w, ok := c.Writer.(*writer); ok && w.wrote {
 		return

@@ -23,32 +23,32 @@ type Route struct {
 
 // Service is one API of the cloud.
 type Service struct {
-	// Name is the project's ("nova"), Type the catalog's ("compute").
+	// Name is the name of the OpenStack project ("nova"), Type the service type in the catalog
+	// ("compute").
 	Name, Type string
-	// Prefix is where it is on the cloud's listener ("/compute").
+	// Prefix is the service's path on the cloud's listener ("/compute").
 	Prefix string
-	// Catalog is the path of its endpoint ("/compute/v2.1"), in which
-	// "%(project_id)s" stands for the id of the token's project. Empty keeps
-	// it out of the catalog.
+	// Catalog is the path of the service's endpoint ("/compute/v2.1"), in which "%(project_id)s"
+	// means the id of the token's project. If it is empty, the service is not in the catalog.
 	Catalog string
 	Errors  ErrorStyle
 	// Microversions is nil for services without them.
 	Microversions *Microversions
 	Routes        []Route
-	// Fallback serves what no route matches, with the path as it was sent
-	// and any method, to callers with a token. Nil answers 404.
+	// Fallback serves calls that match no route, with any method and the path as it was sent, to
+	// callers with a token. Nil answers 404.
 	Fallback Handler
 	// Anonymous lets Fallback serve calls without a token too; it then finds
 	// no Principal and decides itself.
 	Anonymous bool
-	// Rewrite gives the path that routes are matched with, from the cleaned
-	// path below the prefix; nil leaves it.
+	// Rewrite turns the cleaned path below the prefix into the path that routes are matched with;
+	// nil leaves it unchanged.
 	Rewrite func(path string) string
-	// Bootstrap puts into the model what the service begins with, such as an
-	// external network; it is called at every start, after the first users
-	// were made, and leaves alone what is there. Nil is nothing.
+	// Bootstrap puts into the model what the service begins with, such as an external network; it
+	// is called at every start, after the first users were created, and does not change what exists
+	// already. Nil does nothing.
 	Bootstrap func(tx *store.Tx) error
-	// Run does background work until the context ends; nil is none.
+	// Run does background work until the context ends; nil for no such work.
 	Run func(ctx context.Context)
 }
 

@@ -13,9 +13,9 @@ type sortKey struct {
 	desc  bool
 }
 
-// sorted yields the items in the order of the keys; equal ones keep theirs.
-// Each item is boxed and reflected on once, not at every comparison: a list of
-// thousands would spend its time with nothing else.
+// sorted yields the items in the order of the keys; equal items keep their order. Each item is
+// boxed and reflected on once, not at every comparison: a list of thousands would spend all its
+// time on that.
 func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
 	type row struct {
 		item   any
@@ -56,7 +56,7 @@ func sorted[T any](items iter.Seq[T], keys []sortKey) iter.Seq[T] {
 	}
 }
 
-// backwards reports whether each row belongs before the one that is before it.
+// backwards reports whether each row belongs before the row that precedes it.
 func backwards[R any](rows []R, order func(a, b R) int) bool {
 	for i := 1; i < len(rows); i++ {
 		if order(rows[i], rows[i-1]) >= 0 {

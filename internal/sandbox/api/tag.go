@@ -10,14 +10,14 @@ import (
 
 // Tags serves the tags of one kind of resource.
 type Tags struct {
-	// Path is the resource's: "/v2.0/networks/{id}".
+	// Path is the path of the resource: "/v2.0/networks/{id}".
 	Path        string
 	Read, Write Role
 	// Get returns the tags of the resource in the call's path, or an *Error.
 	Get func(c *Call, r store.Reader) ([]string, error)
-	// Put replaces them; the resource was found by Get before.
+	// Put replaces the tags; Get has found the resource before.
 	Put func(c *Call, tx *store.Tx, tags []string)
-	// Max is the greatest length of a tag in characters.
+	// Max is the maximum length of a tag in characters.
 	Max int
 }
 
@@ -123,8 +123,8 @@ func (t Tags) valid(tag string) error {
 	return nil
 }
 
-// TagFilters are the query parameters tags, tags-any, not-tags and
-// not-tags-any, whose value is a list of tags with commas.
+// TagFilters are the query parameters tags, tags-any, not-tags and not-tags-any, whose value is a
+// list of tags separated by commas.
 func TagFilters[T any](tags func(T) []string) map[string]Filter[T] {
 	count := func(item T, values []string) (found, asked int) {
 		for _, tag := range strings.Split(strings.Join(values, ","), ",") {

@@ -12,7 +12,7 @@ type Version struct {
 	MediaType string
 }
 
-// Versions says how a service tells its versions.
+// Versions says how a service lists its versions.
 type Versions struct {
 	List []Version
 	// Status of the list: 200 or 300.
@@ -21,7 +21,7 @@ type Versions struct {
 	Values bool
 }
 
-// Routes are the version documents: the list at "/", and each version at its
+// Routes returns the routes of the version documents: the list at "/", and each version at its
 // path.
 func (v Versions) Routes() []Route {
 	routes := []Route{{"GET /{$}", Public, v.all}}

@@ -1,5 +1,5 @@
-// Package balancer runs load balancers: each has a network namespace with the
-// port of its VIP, and this process accepts and connects in there.
+// Package balancer runs load balancers: each has a network namespace with the port of its VIP, in
+// which this process accepts connections and opens them.
 package balancer
 
 import (
@@ -20,15 +20,14 @@ import (
 
 const prefix = "lb-"
 
-// Network is what carries the port of a VIP; *fabric.Fabric is one.
+// Network connects the port of a VIP; *fabric.Fabric is one.
 type Network interface {
 	Plug(ctx context.Context, p fabric.Plug) error
 	Unplug(ctx context.Context, p machine.Port) error
 	PassOn(ctx context.Context, id string, p fabric.PassOn) error
 }
 
-// Balancers is machine.Balancers in this process. It balances only while the
-// process lives.
+// Balancers implements machine.Balancers in this process. It balances only while the process lives.
 type Balancers struct {
 	network Network
 	dir     string
@@ -38,7 +37,7 @@ type Balancers struct {
 
 var _ machine.Balancers = (*Balancers)(nil)
 
-// New returns balancers whose namespaces have their names in dir.
+// New returns balancers whose namespaces have their files in dir.
 func New(n Network, dir string) *Balancers {
 	return &Balancers{network: n, dir: dir, by: map[string]*balancer{}}
 }
@@ -53,11 +52,12 @@ type balancer struct {
 	vip       machine.Port
 	frontends map[string]*frontend
 	keeper    *keeper
-	// gone says that it is no longer one of the balancers.
+	// gone says that the load balancer is no longer one of the balancers.
 	gone bool
 }
 
-// hold returns a load balancer, locked. Others go on meanwhile.
+// hold returns a load balancer and locks it. Calls for other load balancers need not wait for this
+// one.
 func (b *Balancers) hold(id string) *balancer {
 	for {
 		b.mu.Lock()
@@ -75,7 +75,7 @@ func (b *Balancers) hold(id string) *balancer {
 	}
 }
 
-// forget takes a load balancer, which is held, from the balancers.
+// forget removes a load balancer, which is held, from the balancers.
 func (b *Balancers) forget(id string, lb *balancer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +87,8 @@ func (b *Balancers) forget(id string, lb *balancer) {
 
 func (b *Balancers) space(id string) string { return filepath.Join(b.dir, prefix+filepath.Base(id)) }
 
-// ApplyBalancer makes the load balancer what it is to be. Connections of what
-// stays are not cut.
+// ApplyBalancer changes the load balancer to what is wanted. It does not cut the connections of
+// listeners that stay.
 func (b *Balancers) ApplyBalancer(ctx context.Context, want machine.Balancer) error {
 	lb := b.hold(want.ID)
 	defer lb.mu.Unlock()
@@ -141,7 +141,7 @@ func (lb *balancer) apply(listeners []machine.Listener) error {
 	return err
 }
 
-// DeleteBalancer ends the load balancer, whether this process runs it or not.
+// DeleteBalancer removes the load balancer, whether this process runs it or not.
 func (b *Balancers) DeleteBalancer(ctx context.Context, id string) error {
 	lb := b.hold(id)
 	defer lb.mu.Unlock()
@@ -200,7 +200,7 @@ func (b *Balancers) Close() error {
 	return nil
 }
 
-// Shutdown also removes the namespaces, those of an earlier process too.
+// Shutdown ends all connections and removes the namespaces, also those of an earlier process.
 func (b *Balancers) Shutdown() error {
 	err := b.Close()
 	entries, readErr := os.ReadDir(b.dir)

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// watch checks a member until the context ends. The first result counts at
-// once; later it takes so many of the same in a row.
+// watch checks a member until the context ends. The first result counts at once; later, as many
+// equal results in a row as the check says are needed.
 func watch(ctx context.Context, space string, m *member, c machine.Check, k *keeper) {
 	tick := time.NewTicker(time.Duration(max(1, c.Delay)) * time.Second)
 	defer tick.Stop()
@@ -85,7 +85,7 @@ func check(ctx context.Context, space, address string, c machine.Check) error {
 	return nil
 }
 
-// unverified is how Octavia checks members: that they answer, not who they
+// unverified accepts any certificate, as Octavia does: it checks that members answer, not who they
 // are.
 func unverified() *tls.Config { return &tls.Config{InsecureSkipVerify: true} } //nolint:gosec // see above
 

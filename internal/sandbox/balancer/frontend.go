@@ -19,7 +19,7 @@ import (
 // connectTime is Octavia's default of timeout_member_connect.
 const connectTime = 5 * time.Second
 
-// frontend takes what comes to one listener.
+// frontend takes the connections or datagrams of one listener.
 type frontend struct {
 	space, place string
 	pool         atomic.Pointer[pool]
@@ -33,7 +33,7 @@ type frontend struct {
 	done    sync.WaitGroup
 }
 
-// place is what a listener cannot change without being opened anew.
+// place returns, as a text, the settings of a listener that change only when it is opened again.
 func place(l machine.Listener, vip machine.Port) string {
 	text := fmt.Sprint(l.Protocol, l.Port)
 	for _, a := range vip.Addresses {
@@ -91,7 +91,7 @@ func (f *frontend) listen(at string) error {
 	return nil
 }
 
-// own makes close end c; false when that has been already.
+// own makes close end c too; it returns false, and closes c, when the frontend is closed already.
 func (f *frontend) own(c io.Closer) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,10 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endIdle ends a connection that had no data either way for so long, as HAProxy in an amphora does
-// (timeout_client_data, timeout_member_data). Without it, clients that went away while a member is
-// gone keep two open files each, until the kernel gives up after a quarter of an hour. It returns
-// what ends the watch. The kernel is asked for the last data: it copies them itself (splice).
+// endIdle ends a connection on which no data came from either side for the limit, as HAProxy in an
+// amphora does (timeout_client_data, timeout_member_data). Without it, each client that disappeared
+// while a member is gone keeps two files open, until the kernel gives up after a quarter of an
+// hour. The function that it returns ends the watch. The time of the last data comes from the
+// kernel, which copies the data itself (splice).
 func endIdle(limit time.Duration, client, server *net.TCPConn) (stop func()) {
 	if limit <= 0 {
 		return func() {}
@@ -40,7 +41,7 @@ func endIdle(limit time.Duration, client, server *net.TCPConn) (stop func()) {
 // forever is the silence of a connection that is closed.
 const forever = time.Duration(1<<63 - 1)
 
-// silence is how long nothing has come from a connection.
+// silence returns for how long no data has come from a connection.
 func silence(c *net.TCPConn) time.Duration {
 	quiet := forever
 	raw, err := c.SyscallConn()

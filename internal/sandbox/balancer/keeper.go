@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// keeper tells the routers of a load balancer that keeps clients' addresses which members take
-// connections. A nil one has nobody to tell.
+// keeper tells the routers which members take connections, for a load balancer that keeps the
+// addresses of clients. A nil keeper tells nobody.
 type keeper struct {
 	ask  chan struct{}
 	stop context.CancelFunc
@@ -39,8 +39,8 @@ func (b *Balancers) keep(lb *balancer) *keeper {
 	return k
 }
 
-// changed says that a member came or went. It never waits: a check is waited for by those who
-// hold the load balancer.
+// changed says that a member came or went. It never waits, because a check calls it, and whoever
+// holds the load balancer may wait for that check.
 func (k *keeper) changed() {
 	if k == nil {
 		return
@@ -51,7 +51,7 @@ func (k *keeper) changed() {
 	}
 }
 
-// passOn tells routers of a load balancer, which is held, what its members take now.
+// passOn tells the routers which members of a load balancer, which is held, take connections now.
 func (lb *balancer) passOn(ctx context.Context, n Network) error {
 	if lb.keeper == nil {
 		return nil
@@ -68,7 +68,7 @@ func (lb *balancer) passOn(ctx context.Context, n Network) error {
 	return n.PassOn(ctx, lb.id, p)
 }
 
-// passOn is a listener's part: the members that would get a connection now.
+// passOn returns the part of one listener: the members that would get a connection now.
 func (f *frontend) passOn() fabric.PassOnPort {
 	p := f.pool.Load()
 	to := fabric.PassOnPort{Protocol: strings.ToLower(p.Protocol), Port: p.Port, AllowedCIDRs: p.AllowedCIDRs}

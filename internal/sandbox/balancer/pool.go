@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// pool is what a listener does, which does not change: another one follows it.
+// pool has the settings and the members of a listener. It does not change: another pool replaces
+// it.
 type pool struct {
 	machine.Listener
 	members []*member
@@ -21,7 +22,7 @@ type pool struct {
 	mu sync.Mutex // of the members' credit
 }
 
-// member is a backend. What is known of it goes on to the next pool.
+// member is a backend. Its history is handed on to the next pool.
 type member struct {
 	machine.Member
 	*history
@@ -117,8 +118,8 @@ func (p *pool) pick(from netip.AddrPort, tried map[*member]bool) *member {
 	return p.turn(all)
 }
 
-// turn takes turns by weight, spread evenly: each gains its weight, the
-// richest goes and pays for all.
+// turn takes turns by weight, spread evenly: each member gains its weight as credit; the one with
+// the most credit is chosen and pays the sum of all weights.
 func (p *pool) turn(all []*member) *member {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"net/netip"
 )
 
-// proxyHeader tells a member who asks, as the PROXY protocol has it
-// (haproxy.org, proxy-protocol.txt, sections 2.1 and 2.2); nil for a pool with
-// another protocol.
+// proxyHeader returns the header that tells a member the client's address, in the PROXY protocol
+// (haproxy.org, proxy-protocol.txt, sections 2.1 and 2.2); nil for a pool with another protocol.
 func proxyHeader(protocol string, from, to netip.AddrPort) []byte {
 	v4 := from.Addr().Is4() && to.Addr().Is4()
 	switch protocol {

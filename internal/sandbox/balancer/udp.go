@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// udpIdle is how long a client keeps its member without sending.
+// udpIdle is how long a client that sends nothing keeps its member.
 const udpIdle = 60 * time.Second
 
 // udp is one address on which a listener takes datagrams.
@@ -49,7 +49,7 @@ func (u *udp) run() {
 	}
 }
 
-// flow returns the connection to the member of a client.
+// flow returns the connection to the member that a client has.
 func (u *udp) flow(from netip.AddrPort) net.Conn {
 	u.mu.Lock()
 	defer u.mu.Unlock()

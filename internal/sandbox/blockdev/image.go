@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsRaw tells whether an image file holds the bytes of a disk as they are.
+// IsRaw reports whether an image file has the bytes of a disk as they are.
 func IsRaw(path string) (bool, error) {
 	f, img, err := openImage(path)
 	if err != nil {
@@ -25,8 +25,8 @@ func IsRaw(path string) (bool, error) {
 	return img.Type() == raw.Type, img.Close()
 }
 
-// Unpack writes the disk of an image file, raw or qcow2, to a new sparse file.
-// An error leaves no file. The context is looked at between pieces.
+// Unpack writes the disk of an image file, raw or qcow2, to a new sparse file. An error leaves no
+// file. The context is checked before each write.
 func Unpack(ctx context.Context, path, to string) (err error) {
 	f, img, err := openImage(path)
 	if err != nil {
@@ -67,8 +67,8 @@ func openImage(path string) (*os.File, image.Image, error) {
 	return f, img, nil
 }
 
-// readable refuses what a machine must not name: a backing file would be read
-// from anywhere on the host (as in CVE-2015-5163).
+// readable refuses images that a machine must not use: a backing file would be read from anywhere
+// on the host (as in CVE-2015-5163).
 func readable(img image.Image) error {
 	if img.Type() != raw.Type && img.Type() != qcow2.Type {
 		return fmt.Errorf("format %s is not accepted: use raw or qcow2", img.Type())
@@ -79,7 +79,7 @@ func readable(img image.Image) error {
 	return img.Readable()
 }
 
-// stopper is a file that takes no more writes when the context has ended.
+// stopper is a file that refuses writes once the context has ended.
 type stopper struct {
 	ctx context.Context
 	f   *os.File
@@ -99,8 +99,8 @@ func finish(out *os.File, err error) error {
 	return err
 }
 
-// Copy makes a new file with the bytes of another, sharing them where the
-// file system can and keeping holes where it cannot. An error leaves no file.
+// Copy copies a file to a new one. The two share their bytes if the file system supports that;
+// otherwise the copy keeps the holes. An error leaves no file.
 func Copy(ctx context.Context, from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -128,7 +128,7 @@ func Copy(ctx context.Context, from, to string) (err error) {
 	return nil
 }
 
-// copyData copies what lies between holes.
+// copyData copies the data between the holes.
 func copyData(ctx context.Context, in, out *os.File) error {
 	var end int64
 	for {

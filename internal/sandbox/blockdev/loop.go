@@ -25,8 +25,8 @@ func device(number int) Device {
 	return Device{Path: fmt.Sprintf("/dev/loop%d", number), Major: loopMajor, Minor: uint32(number)}
 }
 
-// Attach makes a block device of a file and returns it. A file that has one
-// keeps it: two devices on one file would each have a cache of their own.
+// Attach makes a block device of a file and returns it. A file that has a device already keeps it:
+// two devices on one file would each have a cache of their own.
 func Attach(file string) (Device, error) {
 	d, found, err := Find(file)
 	if err != nil || found {
@@ -39,13 +39,12 @@ func Attach(file string) (Device, error) {
 	return d, f.Close()
 }
 
-// Part is a stretch of a file or a device, in bytes; the zero value is all of
-// it, a length of 0 everything from the offset on.
+// Part is a range of a file or a device, in bytes; the zero value is all of it, a length of 0 is
+// everything from the offset on.
 type Part struct{ Offset, Length int64 }
 
-// AttachWhileUsed makes a block device of a part of a file, or of a block device,
-// that ends by itself when nothing has it open or mounted; close the file when
-// that is so.
+// AttachWhileUsed makes a block device of a part of a file or of another block device. It ends by
+// itself when nothing has it open or mounted: close the returned file once something else has.
 func AttachWhileUsed(file string, part Part, readOnly bool) (*os.File, Device, error) {
 	flags := uint32(unix.LO_FLAGS_AUTOCLEAR)
 	if readOnly {
@@ -93,7 +92,8 @@ func configure(file string, part Part, flags uint32) (*os.File, Device, error) {
 	}
 }
 
-// open makes the node where nobody else does, as in a container without udev.
+// open opens a device, and creates its node where nothing else does, as in a container without
+// udev.
 func open(d Device, mode int) (*os.File, error) {
 	f, err := os.OpenFile(d.Path, mode, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func open(d Device, mode int) (*os.File, error) {
 	return os.OpenFile(d.Path, mode, 0)
 }
 
-// Find returns the block device of a file, if it has one of all of it.
+// Find returns the block device of a whole file, if there is one.
 func Find(file string) (Device, bool, error) {
 	var want unix.Stat_t
 	if err := unix.Stat(file, &want); err != nil {
@@ -134,8 +134,8 @@ func Find(file string) (Device, bool, error) {
 	return Device{}, false, nil
 }
 
-// Detach ends the block device of a file after writing what is unwritten. It
-// is an error while something uses the device; a file without one is none.
+// Detach ends the block device of a file after writing what it has not written yet. It fails while
+// something uses the device; a file without a device is no error.
 func Detach(file string) error {
 	d, found, err := Find(file)
 	if err != nil || !found {

@@ -13,13 +13,12 @@ import (
 
 const gib = 1 << 30
 
-// Volumes keeps volumes and snapshots as files of one folder. It is
-// machine.Volumes.
+// Volumes keeps volumes and snapshots as files of one folder. It implements machine.Volumes.
 type Volumes struct{ dir string }
 
 var _ machine.Volumes = Volumes{}
 
-// New returns the volumes of a folder, which is made if need be.
+// New returns the volumes of a folder, which it creates if necessary.
 func New(dir string) (Volumes, error) {
 	for _, d := range []string{"volumes", "snapshots"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
@@ -38,8 +37,8 @@ func (v Volumes) snapshot(id string) string {
 	return filepath.Join(v.dir, "snapshots", filepath.Base(id)+".raw")
 }
 
-// CreateVolume makes the file; one that exists is kept as it is. A source that
-// is larger than the volume is an error.
+// CreateVolume creates the file; an existing one is kept as it is. A source that is larger than the
+// volume is an error.
 func (v Volumes) CreateVolume(ctx context.Context, want machine.Volume) error {
 	path := v.Path(want.ID)
 	if _, err := os.Stat(path); err == nil {
@@ -97,7 +96,7 @@ func resize(path string, size int) error {
 	return os.Truncate(path, want)
 }
 
-// ExtendVolume grows the file and the device it has.
+// ExtendVolume grows the file and its device, if it has one.
 func (v Volumes) ExtendVolume(_ context.Context, id string, size int) error {
 	path := v.Path(id)
 	if err := resize(path, size); err != nil {
@@ -106,7 +105,7 @@ func (v Volumes) ExtendVolume(_ context.Context, id string, size int) error {
 	return Refresh(path)
 }
 
-// DeleteVolume removes the file; it is an error while the volume is in use.
+// DeleteVolume removes the file; it fails while the volume is in use.
 func (v Volumes) DeleteVolume(_ context.Context, id string) error {
 	path := v.Path(id)
 	if err := Detach(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +114,8 @@ func (v Volumes) DeleteVolume(_ context.Context, id string) error {
 	return remove(path)
 }
 
-// CreateSnapshot copies the volume as it is now; what a mounted file system
-// has not written is not in it.
+// CreateSnapshot copies the volume as it is now, without the data that a mounted file system has
+// not written yet.
 func (v Volumes) CreateSnapshot(ctx context.Context, id, volumeID string) error {
 	path, from := v.snapshot(id), v.Path(volumeID)
 	if _, err := os.Stat(path); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// begin notes that an action on a server has begun and returns its id.
+// begin records that an action on a server has begun and returns its id.
 func (s *service) begin(tx *store.Tx, c *api.Call, v model.Server, action, event string) string {
 	now := s.env.Timing.Now()
 	a := model.ServerAction{ID: v.ID + "/" + c.ID, RequestID: c.ID, ServerID: v.ID, Action: action,
@@ -21,7 +21,7 @@ func (s *service) begin(tx *store.Tx, c *api.Call, v model.Server, action, event
 	return a.ID
 }
 
-// end notes how an action ended: an empty problem is success.
+// end records how an action ended: an empty problem is success.
 func (s *service) end(tx *store.Tx, id, host, problem string) {
 	s.model.Actions.Change(tx, id, func(a *model.ServerAction) {
 		now := s.env.Timing.Now()

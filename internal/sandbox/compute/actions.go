@@ -18,7 +18,7 @@ func (s *service) actionRoutes() []api.Route {
 	}
 }
 
-// act does the action that is the one key of the body.
+// act does the action that the only key of the body names.
 func (s *service) act(c *api.Call) error {
 	var body map[string]json.RawMessage
 	if err := c.Decode(&body); err != nil {
@@ -38,15 +38,15 @@ func (s *service) act(c *api.Call) error {
 	return handle(c, in)
 }
 
-// adminActions are those of administrators.
+// adminActions returns the actions that only administrators may do.
 func adminActions() []string {
 	return []string{"os-resetState", "migrate", "os-migrateLive", "resetNetwork", "injectNetworkInfo", "shelveOffload"}
 }
 
 type action func(c *api.Call, in json.RawMessage) error
 
-// actions are the operations by the key in the body. Those with a name of
-// their own have a handler, the others only begin a task.
+// actions returns the operations by their key in the body. Some have a handler of their own, the
+// others only begin a task.
 func (s *service) actions() map[string]action {
 	return map[string]action{
 		"os-stop":          s.task(rule{"stop", "stop", states(model.ServerActive, model.ServerError)}, taskPoweringOff, 3*time.Second),
@@ -95,8 +95,8 @@ func shelvable() []string {
 	return states(model.ServerActive, model.ServerStopped, model.ServerPaused, model.ServerSuspended)
 }
 
-// rule says in which states something may be done to a server. Name is
-// Nova's method, which messages tell; action is what the action list tells.
+// rule says in which states of a server an action is allowed. Name is the name of Nova's method,
+// for messages; action is the name in the list of actions.
 type rule struct {
 	name, action string
 	states       []string
@@ -106,7 +106,7 @@ func badState(v model.Server, name, attribute, state string) error {
 	return api.Conflict("Cannot '%s' instance %s while it is in %s %s", name, v.ID, attribute, state)
 }
 
-// check refuses what the state of a server does not allow.
+// check refuses an action that the state of a server does not allow.
 func (rule rule) check(v model.Server) error {
 	if !slices.Contains(rule.states, v.VMState) {
 		return badState(v, rule.name, "vm_state", v.VMState)
@@ -128,8 +128,8 @@ func unlocked(c *api.Call, v model.Server) error {
 	return nil
 }
 
-// do checks the rule, edits the server in the path, and answers 202 unless
-// edit answered itself. It is noted as an action.
+// do checks the rule, edits the server in the path, and answers 202 unless edit has answered. It
+// records the action.
 func (s *service) do(c *api.Call, rule rule, edit func(tx *store.Tx, n *model.Server) error) error {
 	return c.Update(func(tx *store.Tx) error {
 		v, err := s.find(c, tx)

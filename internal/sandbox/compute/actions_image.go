@@ -104,7 +104,7 @@ type floatingInput struct {
 	Fixed   string `json:"fixed_address"`
 }
 
-// addFloatingIP lets a floating IP lead to the server, until 2.44 took it away.
+// addFloatingIP associates a floating IP with the server; 2.44 removed it.
 func (s *service) addFloatingIP(c *api.Call, in json.RawMessage) error {
 	var asked floatingInput
 	if err := parse(in, &asked); err != nil {
@@ -158,8 +158,8 @@ func (s *service) removeFloatingIP(c *api.Call, in json.RawMessage) error {
 	})
 }
 
-// consoleOutput reads the console from the driver: it is the one call that
-// asks it from a handler, because the text is nowhere else.
+// consoleOutput reads the console log from the driver. It is the only call whose handler asks the
+// driver, because the text is nowhere else.
 func (s *service) consoleOutput(c *api.Call, in json.RawMessage) error {
 	var asked struct {
 		Length json.RawMessage `json:"length"`

@@ -49,8 +49,7 @@ func (s *service) beginResize(n *model.Server, f model.Flavor) {
 	s.start(n, taskResizePrep, time.Second)
 }
 
-// migrateAction moves a server to another host by way of a resize to the
-// flavor that it has.
+// migrateAction moves a server to another host, as a resize to the flavor that it has already.
 func (s *service) migrateAction(c *api.Call, in json.RawMessage) error {
 	var asked struct {
 		Host string `json:"host"`
@@ -104,8 +103,7 @@ func (s *service) liveMigrateAction(c *api.Call, in json.RawMessage) error {
 	})
 }
 
-// confirmResize forgets what the server was before; the machine is already
-// what it is to be.
+// confirmResize forgets what the server was before; the machine already has its new size.
 func (s *service) confirmResize(c *api.Call, _ json.RawMessage) error {
 	return s.do(c, rule{"confirm_resize", "confirmResize", states(model.ServerResized)}, func(tx *store.Tx, n *model.Server) error {
 		state := n.Before.VMState
@@ -196,7 +194,7 @@ func (in rebuildInput) apply(n *model.Server) {
 	}
 }
 
-// rebuildPayload sets what only the machine is told.
+// rebuildPayload sets what only the machine gets.
 func (s *service) rebuildPayload(tx *store.Tx, c *api.Call, n *model.Server, in rebuildInput, password string) error {
 	data, err := userData(orNull(in.UserData.Value))
 	if err != nil {

@@ -137,8 +137,8 @@ func (s *service) updateAggregate(c *api.Call) error {
 	})
 }
 
-// setZone makes the hosts of an aggregate a zone; one whose hosts run servers
-// cannot change its zone under them.
+// setZone makes the hosts of an aggregate a zone; while servers run on its hosts, the zone of an
+// aggregate cannot change.
 func (s *service) setZone(r store.Reader, a *model.Aggregate, zone string) error {
 	if zone != a.Metadata["availability_zone"] {
 		for _, host := range a.Hosts {
@@ -238,7 +238,7 @@ func (s *service) setMetadata(r store.Reader, a *model.Aggregate, changes map[st
 	return nil
 }
 
-// only returns the one key of an action's body and what is under it.
+// only returns the only key of an action's body and its value.
 func only(body map[string]json.RawMessage) (string, json.RawMessage, bool) {
 	if len(body) != 1 {
 		return "", nil, false

@@ -58,7 +58,8 @@ func (s *service) listAttachments(c *api.Call) error {
 	})
 }
 
-// attached finds the disk of the server in the path that is the volume in it.
+// attached finds, for the server and the volume in the path, the disk of the server that is this
+// volume.
 func (s *service) attached(c *api.Call, r store.Reader) (model.Server, model.ServerDisk, error) {
 	v, err := s.find(c, r)
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *service) createAttachment(c *api.Call) error {
 	})
 }
 
-// updateAttachment changes whether the volume goes with the server (2.85).
-// Swapping one volume for another is Cinder's affair in migrations.
+// updateAttachment changes whether the volume is deleted with the server (2.85). Only Cinder swaps
+// one volume for another, in migrations.
 func (s *service) updateAttachment(c *api.Call) error {
 	var in struct {
 		Volume string `json:"volumeId"`
@@ -157,7 +158,7 @@ func (s *service) updateAttachment(c *api.Call) error {
 	})
 }
 
-// deleteAttachment begins to take the volume out of the machine.
+// deleteAttachment begins to detach the volume from the machine.
 func (s *service) deleteAttachment(c *api.Call) error {
 	return s.do(c, plugged("detach_volume"), func(tx *store.Tx, n *model.Server) error {
 		if _, err := volume.Get(tx, s.env.Model, c.Principal, c.Path("volume")); err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/volume"
 )
 
-// volumePoll is how often a volume that is being made is looked at.
+// volumePoll is how often a volume that is being created is checked.
 const volumePoll = 50 * time.Millisecond
 
-// aborted is how Nova tells that a build ended for a reason.
+// aborted returns Nova's error for a build that was ended, with the reason.
 func aborted(v model.Server, format string, args ...any) error {
 	return api.Errorf(500, "", "Build of instance %s aborted: %s", v.ID, fmt.Sprintf(format, args...))
 }
 
-// allocate makes or takes the ports of a new server.
+// allocate creates or takes the ports of a new server.
 func (s *service) allocate(_ context.Context, v model.Server) (time.Duration, error) {
 	err := s.advance(v, func(tx *store.Tx, n *model.Server) error {
 		for _, want := range n.Networks {
@@ -40,7 +40,7 @@ func (s *service) allocate(_ context.Context, v model.Server) (time.Duration, er
 	return 0, err
 }
 
-// buildFailed gives back what a server that could not be made has taken.
+// buildFailed releases the resources of a server that could not be created.
 func (s *service) buildFailed(v model.Server, cause error) error {
 	code, message := status(cause)
 	return s.advance(v, func(tx *store.Tx, n *model.Server) error {
@@ -55,7 +55,7 @@ func (s *service) buildFailed(v model.Server, cause error) error {
 	})
 }
 
-// mapDisks makes the volumes of a new server and waits until they are there.
+// mapDisks creates the volumes of a new server and waits until they are ready.
 func (s *service) mapDisks(_ context.Context, v model.Server) (time.Duration, error) {
 	waiting := true
 	err := s.env.Store.View(func(r store.Reader) error {
@@ -84,7 +84,7 @@ func (s *service) mapDisks(_ context.Context, v model.Server) (time.Duration, er
 	return 0, err
 }
 
-// need is what a disk needs next before its server can be made.
+// need is what a disk needs next before its server can be created.
 type need int
 
 const (
@@ -114,8 +114,8 @@ func (s *service) diskNeeds(r store.Reader, d model.ServerDisk) need {
 	return needsNothing
 }
 
-// onlyWaits reports whether nothing can be done for the disks but to wait:
-// writing the record would bring it here again at once.
+// onlyWaits reports whether the disks can only be waited for. In that case the record must not be
+// written, because that would call this again at once.
 func (s *service) onlyWaits(r store.Reader, v model.Server) bool {
 	waits := false
 	for _, d := range v.Disks {
@@ -129,7 +129,7 @@ func (s *service) onlyWaits(r store.Reader, v model.Server) bool {
 	return waits
 }
 
-// mapDisk takes one disk a step further.
+// mapDisk does the next step for one disk.
 func (s *service) mapDisk(tx *store.Tx, v model.Server, d *model.ServerDisk) error {
 	switch s.diskNeeds(tx, *d) {
 	case needsVolume:
@@ -142,7 +142,7 @@ func (s *service) mapDisk(tx *store.Tx, v model.Server, d *model.ServerDisk) err
 	return nil
 }
 
-// spawn makes the machine of a new server.
+// spawn creates the machine of a new server.
 func (s *service) spawn(ctx context.Context, v model.Server) (time.Duration, error) {
 	if err := s.createMachine(ctx, v); err != nil {
 		if ctx.Err() != nil {
@@ -166,9 +166,9 @@ func (s *service) spawn(ctx context.Context, v model.Server) (time.Duration, err
 	})
 }
 
-// createMachine makes the machine as the server is, holding the image for as
-// long as the driver reads it. A machine that is there lies upon what the driver
-// keeps of the image, which may have been deleted since.
+// createMachine creates the machine of the server, and holds the image for as long as the driver
+// reads it. A machine that exists already uses what the driver keeps of the image, and the image
+// may have been deleted since.
 func (s *service) createMachine(ctx context.Context, v model.Server) error {
 	const failed = "Exceeded maximum number of retries. Exhausted all hosts available for retrying build failures for instance %s."
 	state, err := s.machines().State(ctx, v.ID)
@@ -197,7 +197,7 @@ func (s *service) createMachine(ctx context.Context, v model.Server) error {
 	return driver(ctx, err, failed, v.ID)
 }
 
-// devices asks where the volumes of a machine are in it.
+// devices asks the driver for the device of each volume in the machine.
 func (s *service) devices(ctx context.Context, v model.Server) (map[string]string, error) {
 	found := map[string]string{}
 	for _, id := range volumes(v) {
@@ -210,7 +210,7 @@ func (s *service) devices(ctx context.Context, v model.Server) (map[string]strin
 	return found, nil
 }
 
-// running notes that the machine has all ports and disks of the server.
+// running records that the machine has all ports and disks of the server.
 func (s *service) running(tx *store.Tx, n *model.Server, devices map[string]string) {
 	for i := range n.Ports {
 		card, _ := s.ports.Card(tx, n.Ports[i].PortID)

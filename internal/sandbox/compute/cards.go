@@ -18,8 +18,8 @@ type cardInput struct {
 	Tag     string `json:"tag"`
 }
 
-// cards reads the networks that were asked for: a list, "auto" or "none".
-// Without any the project's only network is taken.
+// cards reads the networks that were asked for: a list, "auto" or "none". If the request has none,
+// the project's only network is taken.
 func (b *builder) cards() error {
 	for _, name := range b.server.SecurityGroups {
 		if _, err := b.ports.SecurityGroup(b.tx, b.server.ProjectID, name); err != nil {
@@ -84,7 +84,7 @@ func (b *builder) anyNetwork() error {
 	return nil
 }
 
-// card checks one network card that is asked for.
+// card checks one network card of the request.
 func (s *service) card(r store.Reader, p *api.Principal, in cardInput) (model.ServerNetwork, error) {
 	card := model.ServerNetwork{NetworkID: in.UUID, PortID: in.Port, FixedIP: in.FixedIP, Tag: in.Tag}
 	if in.Port != "" {
@@ -129,7 +129,7 @@ func (s *service) checkPort(r store.Reader, p *api.Principal, in cardInput) erro
 	return nil
 }
 
-// status is the status and message of another service's error; that of none is OK.
+// status returns the status and message of another service's error; OK if there is no error.
 func status(err error) (int, string) {
 	if err == nil {
 		return http.StatusOK, ""

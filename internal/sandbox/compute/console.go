@@ -15,13 +15,13 @@ type consoleInput struct {
 	Type     string `json:"type"`
 }
 
-// protocols are the types of consoles by protocol.
+// protocols returns the types of consoles by protocol.
 func protocols() map[string][]string {
 	return map[string][]string{"vnc": {"novnc", "xvpvnc"}, "spice": {"spice-html5"}, "serial": {"serial"}, "rdp": {"rdp-html5"}, "mks": {"webmks"}}
 }
 
-// remoteConsole tells an address with a token. Machines of the sandbox have
-// no screen, so nothing is at the address: as in a cloud whose proxy is away.
+// remoteConsole answers with an address that has a token. Machines of the sandbox have no screen,
+// so nothing answers at the address, as in a cloud whose proxy is down.
 func (s *service) remoteConsole(c *api.Call) error {
 	if !c.Version.AtLeast(2, 6) {
 		return api.NotFound("The resource could not be found.")

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// builder makes the records of new servers in one transaction. Its server is
-// what all servers of the request have in common.
+// builder creates the records of new servers in one transaction. Its server has what all servers of
+// the request have in common.
 type builder struct {
 	*service
 	call    *api.Call
@@ -102,7 +102,7 @@ func (b *builder) basics() {
 	}
 }
 
-// contents is what only the machine is told.
+// contents sets what only the machine gets.
 func (b *builder) contents() (err error) {
 	limits := b.quota.Limits(b.tx, b.server.ProjectID)
 	if b.payload.Files, err = files(b.in.Personality, limits); err != nil {
@@ -132,7 +132,7 @@ func smallMemory() error {
 	return api.BadRequest("Flavor's memory is too small for requested image.")
 }
 
-// source is the image, unless the server boots from a volume.
+// source sets the image, unless the server boots from a volume.
 func (b *builder) source() error {
 	if b.in.Image == nil || *b.in.Image == "" {
 		if len(b.in.Disks) == 0 {
@@ -184,8 +184,7 @@ func (b *builder) key() error {
 	return nil
 }
 
-// place is the availability zone, which administrators may write as
-// zone:host.
+// place sets the availability zone, which administrators may write as zone:host.
 func (b *builder) place() error {
 	v := &b.server
 	if b.in.Zone != nil && *b.in.Zone != "" {
@@ -231,7 +230,7 @@ func (b *builder) groups() error {
 	return nil
 }
 
-// limits finds how many servers the quotas leave room for, at least min_count.
+// limits finds how many servers the quotas have room for, at least min_count.
 func (b *builder) limits() error {
 	var err error
 	for b.count = int(b.in.MaxCount); b.count >= int(b.in.MinCount); b.count-- {
@@ -248,7 +247,7 @@ func (b *builder) limits() error {
 	return b.portRoom()
 }
 
-// portRoom refuses servers whose cards Neutron's quota does not allow.
+// portRoom refuses servers whose ports would exceed Neutron's quota.
 func (b *builder) portRoom() error {
 	ports := 0
 	for _, n := range b.server.Networks {

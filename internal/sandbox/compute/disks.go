@@ -61,7 +61,7 @@ func (in diskInput) disk(v api.Microversion) (model.ServerDisk, error) {
 	return d, nil
 }
 
-// disks puts together what the server has, the disk to boot from first.
+// disks sets the disks of the server, the one to boot from first.
 func (b *builder) disks() error {
 	boots := 0
 	for _, in := range b.in.Disks {
@@ -103,7 +103,8 @@ func bootOrder(d model.ServerDisk) int {
 	return d.BootIndex
 }
 
-// checkDisks checks the entries against what they name.
+// checkDisks checks the entries against the images, volumes and snapshots that they name, and the
+// flavor.
 func (b *builder) checkDisks() error {
 	local := 0
 	for _, d := range b.server.Disks {
@@ -175,8 +176,8 @@ func (b *builder) reserveDisks(v *model.Server) error {
 	return nil
 }
 
-// nextDevice is the first name that no disk of the server has. A server that
-// boots from an image has its own disk at the first.
+// nextDevice returns the first device name that no disk of the server has. A server that boots from
+// an image has its own disk at the first name.
 func nextDevice(v model.Server) string {
 	for letter := 'a'; letter <= 'z'; letter++ {
 		name := "/dev/vd" + string(letter)
@@ -210,7 +211,7 @@ func volumeDisk(v model.Server, volumeID string) (model.ServerDisk, bool) {
 	return model.ServerDisk{}, false
 }
 
-// volumes are the volumes that the machine has from the start, by boot order.
+// volumes returns the volumes that the machine has from the start, in boot order.
 func volumes(v model.Server) []string {
 	var ids []string
 	for _, d := range v.Disks {

@@ -17,7 +17,7 @@ type eventInput struct {
 	Tag    string `json:"tag"`
 }
 
-// eventNames are the events that a version knows.
+// eventNames returns the events that a version knows.
 func eventNames(v api.Microversion) []string {
 	names := []string{"network-changed", "network-vif-plugged", "network-vif-unplugged", "network-vif-deleted"}
 	if v.AtLeast(2, 51) {
@@ -35,8 +35,8 @@ func eventNames(v api.Microversion) []string {
 	return names
 }
 
-// externalEvents takes events about servers. Ports and volumes are of the same
-// model here and followed without them, so only a deleted port is acted on.
+// externalEvents takes events about servers. Here, ports and volumes are in the same model and
+// their changes are seen without events, so only the event of a deleted port has an effect.
 func (s *service) externalEvents(c *api.Call) error {
 	var in []eventInput
 	if err := c.DecodeIn("events", &in); err != nil {

@@ -14,8 +14,8 @@ func (s *service) extensionRoutes() []api.Route {
 	}
 }
 
-// extensions are the names that clients of the old API look for. All of them
-// are always there; the list has said nothing else since v2.1.
+// extensions are the names that clients of the old API look for. All of them are always there;
+// since v2.1 the list says nothing else.
 func extensions() [][2]string {
 	return [][2]string{
 		{"os-admin-actions", "AdminActions"}, {"os-aggregates", "Aggregates"}, {"os-attach-interfaces", "AttachInterfaces"}, {"os-availability-zone", "AvailabilityZone"},

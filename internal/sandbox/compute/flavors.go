@@ -86,8 +86,8 @@ func number(text string) int {
 	return n
 }
 
-// publicFilter is which flavors a list shows: administrators choose by
-// is_public, for others it is what they may use.
+// publicFilter returns which flavors a list shows: administrators choose by is_public, others see
+// those that they may use.
 func publicFilter(c *api.Call) (func(model.Flavor) bool, error) {
 	mine := func(f model.Flavor) bool {
 		return f.Public || slices.Contains(f.Projects, c.Principal.ProjectID)
@@ -128,7 +128,7 @@ func flavorView(c *api.Call, f model.Flavor) map[string]any {
 	return v
 }
 
-// orEmpty is a map that is never null in JSON.
+// orEmpty returns a map that is never null in JSON.
 func orEmpty(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}

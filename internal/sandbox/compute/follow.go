@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// followPorts takes cards out of servers whose ports someone deleted in Neutron, and has
-// those plugged again that got other addresses there.
+// followPorts removes cards from servers when somebody deletes their ports in Neutron, and has
+// cards plugged again whose ports got other addresses there.
 func (s *service) followPorts(ctx context.Context) {
 	work := func(_ context.Context, id string) (time.Duration, error) {
 		var holders []model.Server
@@ -48,7 +48,8 @@ func (s *service) followPorts(ctx context.Context) {
 		Clock: s.env.Timing.Clock, Events: s.env.Events}.Run(ctx)
 }
 
-// addressesOf tells whether a card has the addresses that it had; it is never empty.
+// addressesOf returns the addresses of a card as a text that changes when they change; it is never
+// empty.
 func addressesOf(card machine.Port) string {
 	words := []string{"addresses"}
 	for _, a := range card.Addresses {
@@ -57,7 +58,7 @@ func addressesOf(card machine.Port) string {
 	return strings.Join(words, " ")
 }
 
-// moved is the card of a port, if the machine has it with other addresses.
+// moved returns the card of a port, if the machine has it with other addresses.
 func moved(n *model.Server, portID, addresses string) *model.ServerPort {
 	for i := range n.Ports {
 		p := &n.Ports[i]
@@ -68,7 +69,7 @@ func moved(n *model.Server, portID, addresses string) *model.ServerPort {
 	return nil
 }
 
-// leave marks the card of a port as going.
+// leave marks the card of a port as one to remove.
 func leave(n *model.Server, portID string) bool {
 	for i := range n.Ports {
 		if n.Ports[i].PortID == portID && !n.Ports[i].Leaving {

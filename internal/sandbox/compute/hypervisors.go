@@ -174,7 +174,7 @@ func (s *service) hypervisorStatistics(c *api.Call) error {
 	})
 }
 
-// searchHypervisors finds hosts by a part of the name, until 2.53 took it away.
+// searchHypervisors finds hosts by a part of the name; 2.53 removed it.
 func (s *service) searchHypervisors(c *api.Call) error {
 	if c.Version.AtLeast(2, 53) {
 		return api.NotFound("The resource could not be found.")

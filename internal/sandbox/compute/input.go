@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 )
 
-// serverInput is a server to be made.
+// serverInput is a server to create.
 type serverInput struct {
 	Name           string            `json:"name"`
 	Image          *string           `json:"imageRef"`
@@ -49,8 +49,8 @@ type fileInput struct {
 	Contents string `json:"contents"`
 }
 
-// since are the attributes of a server to be that came with a microversion;
-// personality went with one.
+// since returns the attributes of a new server that a microversion added; personality was removed
+// by one.
 func since() map[string]int {
 	return map[string]int{"description": 19, "tags": 52, "trusted_image_certificates": 63, "host": 74,
 		"hypervisor_hostname": 74, "hostname": 90}
@@ -72,7 +72,7 @@ func parse(text json.RawMessage, into any) error {
 	return api.BadRequest("Malformed request body")
 }
 
-// check refuses what Nova's schema refuses; what other records say comes later.
+// check refuses what Nova's schema refuses; checks against other records come later.
 func (in *serverInput) check(v api.Microversion, raw map[string]json.RawMessage) error {
 	for name, minor := range since() {
 		if _, given := raw[name]; given && !v.AtLeast(2, minor) {
@@ -127,7 +127,7 @@ func checkMetadata(m map[string]string) error {
 	return nil
 }
 
-// counts completes min_count and max_count.
+// counts checks min_count and max_count and sets their defaults.
 func (in *serverInput) counts() error {
 	if in.MinCount < 0 || in.MaxCount < 0 {
 		return api.BadRequest("Invalid input for field/attribute min_count. A count is less than the minimum of 1")
@@ -160,9 +160,9 @@ func userData(text *string) ([]byte, error) {
 	return data, nil
 }
 
-// sextets are the characters of base64 that Nova's check sees in a text, without
-// the padding: Python's decodebytes passes over all others, ends at the first
-// padding that is whole, and refuses only what has none where it needs one.
+// sextets returns the characters of base64 that Nova's check sees in a text, without the padding:
+// Python's decodebytes skips all others, ends at the first complete padding, and refuses only a
+// text whose padding is missing.
 func sextets(text string) (kept string, ok bool) {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	var b strings.Builder
@@ -204,7 +204,7 @@ func files(list []fileInput, limits map[string]int) (map[string][]byte, error) {
 	return out, nil
 }
 
-// hostname makes a host name of a server's name, as Nova does.
+// hostname turns a server's name into a host name, as Nova does.
 func hostname(name, id string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {

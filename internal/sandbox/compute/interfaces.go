@@ -126,8 +126,8 @@ func (s *service) createInterface(c *api.Call) error {
 	})
 }
 
-// interfaceError turns what card and Neutron say into Nova's answers: what is
-// not there is 404 here, and 400 when a server is made.
+// interfaceError turns errors of card and Neutron into Nova's answers: for a missing resource that
+// is 404 here, and 400 when a server is created.
 func interfaceError(err error) error {
 	code, message := status(err)
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/api"
 )
 
-// generateKey makes an RSA key pair, as Nova does. The public key is one line
-// for SSH, or a certificate for x509.
+// generateKey creates an RSA key pair, as Nova does. The public key is one line for SSH, or a
+// certificate for x509.
 func generateKey(kind string) (public, private string, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -48,7 +48,7 @@ func certificate(key *rsa.PrivateKey) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})), nil
 }
 
-// fingerprint is MD5 of an SSH key and SHA-1 of a certificate, with colons.
+// fingerprint returns the MD5 of an SSH key and the SHA-1 of a certificate, with colons.
 func fingerprint(kind, public string) (string, error) {
 	invalid := api.BadRequest("Keypair data is invalid: failed to generate fingerprint")
 	if kind == "x509" {

@@ -20,8 +20,8 @@ func (s *service) keyPairRoutes() []api.Route {
 	}
 }
 
-// keyOwner is whose key pairs a call is about: the caller's, or those of the
-// user that an administrator names.
+// keyOwner returns the user whose key pairs a call is about: the caller, or the user that an
+// administrator names.
 func keyOwner(c *api.Call, asked string) (string, error) {
 	if asked == "" || asked == c.Principal.UserID() || !c.Version.AtLeast(2, 10) {
 		return c.Principal.UserID(), nil
@@ -112,8 +112,8 @@ func (in keyPairInput) check(c *api.Call) error {
 	return nil
 }
 
-// createKeyPair imports a public key, or makes a pair and tells the private
-// key, once. It is made before the transaction, because that takes a while.
+// createKeyPair imports a public key, or creates a pair and returns the private key, once. It
+// creates the pair before the transaction, because that takes a while.
 func (s *service) createKeyPair(c *api.Call) error {
 	var in keyPairInput
 	if err := c.DecodeIn("keypair", &in); err != nil {

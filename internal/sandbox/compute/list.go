@@ -65,8 +65,8 @@ type serverName struct {
 	Links []api.Link `json:"links"`
 }
 
-// userFilters are the filters of everyone; the others are for administrators
-// and without effect for users, as Nova has it.
+// userFilters are the filters that everyone may use; the others are for administrators and have no
+// effect for users, as in Nova.
 func userFilters(v api.Microversion) []string {
 	names := []string{"reservation_id", "name", "status", "image", "flavor", "ip", "ip6", "changes-since", "changes-before", "all_tenants"}
 	if v.AtLeast(2, 26) {
@@ -121,8 +121,7 @@ func truth(text string) bool {
 	return err == nil && on
 }
 
-// everyProject reports whether the list is of all projects, which is for
-// administrators.
+// everyProject reports whether the list is of all projects, which only administrators may see.
 func everyProject(c *api.Call) (bool, error) {
 	query := c.Request.URL.Query()
 	asked := query.Has("all_tenants") && (query.Get("all_tenants") == "" || truth(query.Get("all_tenants")))
@@ -135,7 +134,7 @@ func everyProject(c *api.Call) (bool, error) {
 	return false, nil
 }
 
-// checkQuery refuses values of filters that mean nothing.
+// checkQuery refuses invalid values of filters.
 func checkQuery(c *api.Call) error {
 	for _, name := range []string{"name", "ip", "ip6"} {
 		if _, err := regexp.Compile(c.Query(name)); err != nil {
@@ -163,8 +162,8 @@ func checkQuery(c *api.Call) error {
 	return nil
 }
 
-// filters are the filters that are not plain attributes, and nil for those
-// that the caller may not use.
+// filters returns the filters that are not plain attributes, and nil for those that the caller may
+// not use.
 func (s *service) filters(c *api.Call, r store.Reader) map[string]api.Filter[serverItem] {
 	out := map[string]api.Filter[serverItem]{}
 	if !c.Principal.Admin() {
@@ -199,8 +198,8 @@ func (s *service) filters(c *api.Call, r store.Reader) map[string]api.Filter[ser
 	return out
 }
 
-// expression is the pattern of a query parameter, which is looked for anywhere
-// in a text and without regard to case, as the database does.
+// expression returns the pattern of a query parameter; it matches anywhere in a text and ignores
+// case, as in the database.
 func expression(c *api.Call, name string) *regexp.Regexp {
 	e, err := regexp.Compile("(?i)" + c.Query(name))
 	if err != nil {

@@ -14,8 +14,8 @@ func (s *service) note(what string, err error) {
 	s.env.Events.Emit(event.Event{Time: s.env.Timing.Now(), State: event.Note, Step: "nova", Message: what, Error: err.Error()})
 }
 
-// mark remembers that this process has seen the machine of a server as it is
-// to be; it reports whether it had before.
+// mark remembers that this process has seen the machine of a server in the state that is wanted; it
+// reports whether that was known before.
 func (s *service) mark(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,16 +39,15 @@ func runs(state string) bool {
 	return false
 }
 
-// powered reports whether the machine of a server is to run: one that was off when its
-// server was resized is off until that is confirmed.
+// powered reports whether the machine of a server should run: one that was off when its server was
+// resized stays off until the resize is confirmed.
 func powered(v model.Server) bool {
 	off := v.VMState == model.ServerResized && v.Before != nil && v.Before.VMState == model.ServerStopped
 	return runs(v.VMState) && !off
 }
 
-// look cares for a server without a task: its machine comes back after the
-// process was away, cards and disks come and go, and a guest that shut itself
-// down is told.
+// look takes care of a server without a task: it brings the machine back after a restart of this
+// process, plugs and unplugs cards and disks, and notices a guest that shut itself down.
 func (s *service) look(ctx context.Context, v model.Server) (time.Duration, error) {
 	switch {
 	case v.VMState == model.ServerShelved || v.VMState == model.ServerOffloaded:
@@ -70,7 +69,7 @@ func (s *service) look(ctx context.Context, v model.Server) (time.Duration, erro
 	return pollEvery, s.notice(ctx, v)
 }
 
-// restore brings the machine to what the server is, once in a process.
+// restore brings the machine to the state of the server, once in a process.
 func (s *service) restore(ctx context.Context, v model.Server) error {
 	if s.mark(v.ID) {
 		return nil
@@ -108,8 +107,8 @@ func (s *service) revive(ctx context.Context, v model.Server) error {
 	return err
 }
 
-// notice tells of a machine that no longer runs although its server should:
-// the server is shut off, as Nova finds out too.
+// notice checks for a machine that no longer runs although its server should: it sets the server to
+// shut off, as Nova does too.
 func (s *service) notice(ctx context.Context, v model.Server) error {
 	state, err := s.machines().State(ctx, v.ID)
 	if err != nil || state != machine.Stopped {

@@ -12,22 +12,20 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// workers is how many servers are worked on at a time: booting a machine is
-// mostly waiting.
+// workers is how many servers are worked on at the same time: booting a machine is mostly waiting.
 const workers = 8
 
 // pollEvery is how often a machine is asked whether it still runs.
 const pollEvery = 15 * time.Second
 
-// servers makes machines follow the servers until the context ends.
+// servers reconciles the machines with the servers until the context ends.
 func (s *service) servers(ctx context.Context) {
 	s.removeUnknown(ctx)
 	reconcile.Loop{Name: "servers", Feed: s.model.Servers.Subscribe(), Work: s.work, Workers: workers,
 		Clock: s.env.Timing.Clock, Events: s.env.Events}.Run(ctx)
 }
 
-// removeUnknown removes the machines that no server has, such as those of a
-// state file that was deleted.
+// removeUnknown removes machines that belong to no server, such as those of a deleted state file.
 func (s *service) removeUnknown(ctx context.Context) {
 	ids, err := s.env.Host.Machines().List(ctx)
 	if err != nil {
@@ -76,12 +74,12 @@ func (s *service) work(ctx context.Context, id string) (time.Duration, error) {
 	return step(ctx, v)
 }
 
-// step is what is done when the time of a task has come. A delay asks to be
-// called again; an error too, and is told to the log.
+// step is what is done when the time of a task has come. If it returns a delay, it is called again;
+// so it is after an error, which is also written to the log.
 type step func(ctx context.Context, v model.Server) (time.Duration, error)
 
-// advance changes a server after a step, unless something else was begun on it
-// meanwhile: then the step's result does not count any more.
+// advance changes a server after a step, unless something else was begun on it meanwhile: then the
+// step's result no longer counts.
 func (s *service) advance(v model.Server, edit func(tx *store.Tx, n *model.Server) error) error {
 	return s.env.Store.Update(func(tx *store.Tx) error {
 		now, ok := s.model.Servers.Get(tx, v.ID)
@@ -97,12 +95,12 @@ func (s *service) advance(v model.Server, edit func(tx *store.Tx, n *model.Serve
 	})
 }
 
-// start puts a server in a task that usually takes so long.
+// start begins a task of a server; usual is how long the task usually takes.
 func (s *service) start(n *model.Server, task string, usual time.Duration) {
 	n.TaskState, n.Pending = task, s.env.Timing.Start(task, usual)
 }
 
-// finish ends the task of a server in a state.
+// finish ends the task of a server and sets its state.
 func (s *service) finish(tx *store.Tx, n *model.Server, state string) {
 	n.VMState, n.PowerState = state, power(state)
 	s.idle(tx, n, "")
@@ -135,8 +133,8 @@ func (s *service) fault(code int, message string, cause error) *model.ServerFaul
 // machines is the driver.
 func (s *service) machines() machine.Machines { return s.env.Host.Machines() }
 
-// driver gives what a driver says as a cause that users read, and the end of
-// the context as it is: then the step is done again after the next start.
+// driver turns an error of a driver into a cause that users read, and returns the end of the
+// context as it is: then the step is done again after the next start.
 func driver(ctx context.Context, err error, format string, args ...any) error {
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -144,17 +142,17 @@ func driver(ctx context.Context, err error, format string, args ...any) error {
 	return &trouble{api.Errorf(500, "", format, args...), err}
 }
 
-// trouble is an error of a driver: users read the API's message, and
-// administrators what the driver said.
+// trouble is an error of a driver: users read the API's message, administrators the message of the
+// driver.
 type trouble struct {
 	shown *api.Error
 	inner error
 }
 
-// Error is what users read.
+// Error returns what users read.
 func (t *trouble) Error() string { return t.shown.Message }
 
-// Unwrap is what the driver said.
+// Unwrap returns the error of the driver.
 func (t *trouble) Unwrap() error { return t.inner }
 
 // As lets the message be found as an API error.

@@ -46,8 +46,8 @@ func (s *service) showMetadatum(c *api.Call) error {
 	})
 }
 
-// editMetadata changes the metadata of the server in the path, within the
-// quota, and answers with what reply makes of it.
+// editMetadata changes the metadata of the server in the path, within the quota, and answers with
+// what reply returns for it.
 func (s *service) editMetadata(c *api.Call, status int, change func(m map[string]string) error, reply func(m map[string]string) any) error {
 	return c.Update(func(tx *store.Tx) error {
 		v, err := s.find(c, tx)

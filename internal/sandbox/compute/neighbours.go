@@ -24,7 +24,7 @@ func binding(v model.Server) network.Binding {
 	return network.Binding{DeviceID: v.ID, DeviceOwner: "compute:" + zone, HostID: v.Host, DNSName: v.Hostname}
 }
 
-// addPort makes or takes the port that was asked for and notes it.
+// addPort creates or takes the port that was asked for and records it.
 func (s *service) addPort(tx *store.Tx, v *model.Server, want model.ServerNetwork) (model.Port, error) {
 	var port model.Port
 	var err error
@@ -47,8 +47,8 @@ func (s *service) addPort(tx *store.Tx, v *model.Server, want model.ServerNetwor
 	return port, nil
 }
 
-// groupIDs are the security groups that were asked for; nil leaves the choice
-// to Neutron, which takes the default one.
+// groupIDs returns the security groups that were asked for; nil leaves the choice to Neutron, which
+// takes the default group.
 func (s *service) groupIDs(tx *store.Tx, v model.Server) ([]string, error) {
 	var ids []string
 	for _, name := range v.SecurityGroups {
@@ -61,7 +61,7 @@ func (s *service) groupIDs(tx *store.Tx, v model.Server) ([]string, error) {
 	return ids, nil
 }
 
-// dropPort deletes a port that Nova made and gives back one that it was given.
+// dropPort deletes a port that Nova created and releases one that was given to it.
 func (s *service) dropPort(tx *store.Tx, p model.ServerPort) {
 	if p.Made && s.ports.Release(tx, p.PortID) == nil {
 		return
@@ -76,8 +76,7 @@ func (s *service) reserve(tx *store.Tx, v model.Server, d *model.ServerDisk) err
 	return err
 }
 
-// makeVolume makes the volume of a disk that is to come from an image or a
-// snapshot, or blank.
+// makeVolume creates the volume of a disk, from an image or a snapshot, or blank.
 func (s *service) makeVolume(tx *store.Tx, v model.Server, d *model.ServerDisk) error {
 	spec := volume.Spec{Size: d.SizeGiB, Type: d.VolumeType}
 	switch d.Source {
@@ -91,8 +90,8 @@ func (s *service) makeVolume(tx *store.Tx, v model.Server, d *model.ServerDisk) 
 	return err
 }
 
-// dropDisk ends the attachment of a disk; with the server goes what was to go
-// with it.
+// dropDisk ends the attachment of a disk; withServer deletes the volume too if it is to be deleted
+// with the server.
 func (s *service) dropDisk(tx *store.Tx, d model.ServerDisk, withServer bool) {
 	if d.VolumeID == "" {
 		return
@@ -103,7 +102,7 @@ func (s *service) dropDisk(tx *store.Tx, d model.ServerDisk, withServer bool) {
 	}
 }
 
-// usableImage finds an image that a server can be made from.
+// usableImage finds an image that a server can be created from.
 func (s *service) usableImage(r store.Reader, p *api.Principal, id string) (model.Image, error) {
 	v, err := image.Get(r, s.env.Model, p, id)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/volume"
 )
 
-// change edits a server that has no task, whatever else was begun on it.
+// change edits a server that has no task, even if something else was begun on it meanwhile.
 func (s *service) change(id string, edit func(tx *store.Tx, n *model.Server)) error {
 	return s.env.Store.Update(func(tx *store.Tx) error {
 		s.model.Servers.Change(tx, id, func(n *model.Server) { edit(tx, n) })
@@ -18,8 +18,8 @@ func (s *service) change(id string, edit func(tx *store.Tx, n *model.Server)) er
 	})
 }
 
-// plugCards puts the next card into the machine, or takes one out, and reports
-// whether there was one.
+// plugCards plugs the next card into the machine, or removes one, and reports whether there was
+// one.
 func (s *service) plugCards(ctx context.Context, v model.Server) (bool, error) {
 	for _, p := range v.Ports {
 		switch {
@@ -68,8 +68,8 @@ func (s *service) plugCard(ctx context.Context, v model.Server, p model.ServerPo
 	})
 }
 
-// plugDisks puts the next volume into the machine, or takes one out, and
-// reports whether there was one.
+// plugDisks attaches the next volume to the machine, or detaches one, and reports whether there was
+// one.
 func (s *service) plugDisks(ctx context.Context, v model.Server) (bool, error) {
 	for _, d := range v.Disks {
 		switch {

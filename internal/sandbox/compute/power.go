@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// to ends the task of a server in a state, after the driver's part; what the
-// driver cannot do puts the server in error.
+// to ends the task of a server in a state, after the driver's part; an error of the driver puts the
+// server in error.
 func (s *service) to(ctx context.Context, v model.Server, state string, err error) (time.Duration, error) {
 	if err != nil {
 		return 0, s.broken(ctx, v, err)
@@ -23,7 +23,7 @@ func (s *service) to(ctx context.Context, v model.Server, state string, err erro
 	})
 }
 
-// broken puts a server in error because its machine would not do something.
+// broken puts a server in error because the driver failed with its machine.
 func (s *service) broken(ctx context.Context, v model.Server, err error) error {
 	cause := driver(ctx, err, "Failed to complete the operation %s on instance %s.", v.TaskState, v.ID)
 	if ctx.Err() != nil {
@@ -40,8 +40,8 @@ func (s *service) powerOn(ctx context.Context, v model.Server) (time.Duration, e
 	return s.to(ctx, v, model.ServerActive, s.machines().Start(ctx, v.ID))
 }
 
-// reboot restarts the machine; a hard one also brings back one that is off, or that
-// could not be rescued.
+// reboot restarts the machine; a hard reboot also brings back a machine that is off, or that could
+// not be rescued.
 func (s *service) reboot(ctx context.Context, v model.Server) (time.Duration, error) {
 	hard := v.TaskState == taskRebootingHard
 	if hard && v.VMState == model.ServerError && v.RescueImage != "" {
@@ -64,7 +64,7 @@ func (s *service) reboot(ctx context.Context, v model.Server) (time.Duration, er
 	return s.to(ctx, v, model.ServerActive, s.machines().Reboot(ctx, v.ID, hard))
 }
 
-// pause halts a machine or lets it go on, where the driver can.
+// pause pauses a machine or lets it continue, if the driver can.
 func (s *service) pause(ctx context.Context, id string, on bool) error {
 	p, ok := s.machines().(machine.Pauser)
 	switch {

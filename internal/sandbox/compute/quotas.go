@@ -24,13 +24,13 @@ func (s *service) quotaRoutes() []api.Route {
 	}
 }
 
-// networkQuota is what Nova tells of Neutron's resources up to 2.35: no limit,
+// networkQuota returns the resources of Neutron for which Nova shows a quota up to 2.35: no limit,
 // unless one was set, which has no effect.
 func networkQuota() []string {
 	return []string{"fixed_ips", "floating_ips", "security_groups", "security_group_rules"}
 }
 
-// usage is what a project uses of what is limited by number.
+// usage returns how much a project uses of the resources with a limited number.
 func (s *service) usage(r store.Reader, project string) map[string]int {
 	var l load
 	for v := range s.model.ServersOf.Each(r, project) {
@@ -42,8 +42,8 @@ func (s *service) usage(r store.Reader, project string) map[string]int {
 		"server_groups": s.model.GroupsOf.Count(r, project)}
 }
 
-// room returns an error unless the project may have so much more; the message
-// names every resource that is short.
+// room returns an error unless the project may have that much more; the message names every
+// resource that is short.
 func (s *service) room(r store.Reader, project string, more map[string]int) error {
 	used := s.usage(r, project)
 	var over, asked, have, allowed []string
@@ -68,7 +68,7 @@ func (s *service) room(r store.Reader, project string, more map[string]int) erro
 		list(over), list(asked), list(have), list(allowed), list(over))
 }
 
-// shownQuota is the limits that a version shows.
+// shownQuota returns the limits that a version shows.
 func shownQuota(c *api.Call, limits map[string]int) map[string]int {
 	shown := map[string]int{}
 	for name, limit := range limits {
@@ -227,7 +227,7 @@ func addOldLimits(v api.Microversion, absolute, limits map[string]int) {
 	}
 }
 
-// demand is what servers of a flavor need.
+// demand returns what servers of a flavor need.
 func demand(f model.Flavor, count int) map[string]int {
 	return map[string]int{"instances": count, "cores": count * f.VCPUs, "ram": count * f.RAM}
 }

@@ -20,8 +20,7 @@ func (s *service) tearDown(ctx context.Context, v model.Server) (time.Duration, 
 	})
 }
 
-// again makes the machine anew with all its disks, and stops it if the server
-// is to be off.
+// again creates the machine again with all its disks, and stops it if the server should be off.
 func (s *service) again(ctx context.Context, v model.Server, off bool) (map[string]string, error) {
 	if err := s.createMachine(ctx, v); err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func (s *service) again(ctx context.Context, v model.Server, off bool) (map[stri
 	return found, err
 }
 
-// rebuilt makes the machine of a rebuilt server; one that was off is off again.
+// rebuilt creates the machine of a rebuilt server; one that was off is off again.
 func (s *service) rebuilt(ctx context.Context, v model.Server) (time.Duration, error) {
 	off := v.VMState == model.ServerStopped
 	found, err := s.again(ctx, v, off)
@@ -55,7 +54,7 @@ func (s *service) rebuilt(ctx context.Context, v model.Server) (time.Duration, e
 	})
 }
 
-// rescued boots the rescue image in place of the server's own disk, which is kept.
+// rescued boots the rescue image instead of the server's own disk, which is kept.
 func (s *service) rescued(ctx context.Context, v model.Server) (time.Duration, error) {
 	err := s.setAside(ctx, v.ID)
 	if err == nil {
@@ -64,7 +63,7 @@ func (s *service) rescued(ctx context.Context, v model.Server) (time.Duration, e
 	return s.to(ctx, v, model.ServerRescued, err)
 }
 
-// setAside ends a machine and keeps its disk, where the driver can.
+// setAside ends a machine and keeps its disk, if the driver can.
 func (s *service) setAside(ctx context.Context, id string) error {
 	if r, ok := s.machines().(machine.Rescuer); ok {
 		return r.SetAside(ctx, id)

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// resizePrep finds the host for a resize or cold migration. Without one the
-// server stays as it was, with a fault that says why.
+// resizePrep finds the host for a resize or cold migration. Without a host, the server stays as it
+// was, with a fault that says why.
 func (s *service) resizePrep(_ context.Context, v model.Server) (time.Duration, error) {
 	refused := s.env.Faults.Hit(faultinject.NoValidHost, "compute", v.Name)
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
@@ -50,8 +50,9 @@ func (s *service) resizeMigrate(ctx context.Context, v model.Server) (time.Durat
 	})
 }
 
-// withSize lets a machine run with the size that the server has, unless the server was
-// off. It is stopped first: a process that ended here may have started it already.
+// withSize gives a machine the size that the server has, and starts it unless the server was off.
+// It stops the machine first, because an earlier process that was ended here may have started it
+// already.
 func (s *service) withSize(ctx context.Context, v model.Server) error {
 	if err := s.machines().Stop(ctx, v.ID); err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *service) withSize(ctx context.Context, v model.Server) error {
 	return s.createMachine(ctx, v)
 }
 
-// resizeFinish lets the machine run with the new size.
+// resizeFinish runs the machine with the new size.
 func (s *service) resizeFinish(ctx context.Context, v model.Server) (time.Duration, error) {
 	if err := s.withSize(ctx, v); err != nil {
 		return 0, s.broken(ctx, v, err)
@@ -84,7 +85,7 @@ func (s *service) resizeFinish(ctx context.Context, v model.Server) (time.Durati
 	})
 }
 
-// resizeRevert lets the machine run with the size and where it was before.
+// resizeRevert runs the machine with the former size and on the former host.
 func (s *service) resizeRevert(ctx context.Context, v model.Server) (time.Duration, error) {
 	old := v
 	old.Flavor, old.Host = *v.Before.Flavor, v.Before.Host
@@ -101,7 +102,7 @@ func (s *service) resizeRevert(ctx context.Context, v model.Server) (time.Durati
 	})
 }
 
-// liveMigrated ends a live migration: the server runs on, elsewhere.
+// liveMigrated ends a live migration: the server continues to run on another host.
 func (s *service) liveMigrated(_ context.Context, v model.Server) (time.Duration, error) {
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
 		n.Host = n.Before.Target

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// errNoHost is what the scheduler says when it finds no place.
+// errNoHost returns the scheduler's error when it finds no host.
 func errNoHost() error {
 	return api.Errorf(http.StatusInternalServerError, "", "No valid host was found. There are not enough hosts available.")
 }
@@ -44,7 +44,7 @@ type candidate struct {
 	load    load
 }
 
-// pick returns the best host for a server of a flavor, not the excluded one.
+// pick returns the best host for a server of a flavor; it never returns the excluded host.
 func (s *service) pick(r store.Reader, v model.Server, f model.Flavor, except string) (string, bool) {
 	group, grouped := s.model.Groups.Get(r, v.GroupID)
 	var found []candidate
@@ -76,7 +76,7 @@ func (s *service) pick(r store.Reader, v model.Server, f model.Flavor, except st
 	return found[0].host, true
 }
 
-// roomy reports whether a flavor fits on a host beside what is there.
+// roomy reports whether a flavor fits on a host in addition to its servers.
 func roomy(h model.ComputeHost, used load, f model.Flavor) bool {
 	used.add(f)
 	return used.vcpus <= h.VCPUs*cpuRatio && used.ram <= h.RAM && used.disk <= h.Disk
@@ -100,8 +100,8 @@ func (s *service) allows(r store.Reader, v model.Server, h model.ComputeHost) bo
 	return len(v.Hints["same_host"]) == 0 || slices.ContainsFunc(v.Hints["same_host"], on)
 }
 
-// byPolicy removes the hosts that a server group rules out and puts those
-// first that it prefers; equal ones keep their order.
+// byPolicy removes the hosts that a server group rules out and puts the hosts that it prefers
+// first; equal ones keep their order.
 func (s *service) byPolicy(r store.Reader, v model.Server, g model.ServerGroup, found []candidate) []candidate {
 	most := max(1, g.Rules["max_server_per_host"])
 	elsewhere := false

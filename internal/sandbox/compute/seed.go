@@ -10,19 +10,19 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// hostCount is how many hosts there are: enough for five servers that keep
-// apart, and one more for maintenance.
+// hostCount is the number of hosts: enough for five servers with anti-affinity, and one more for
+// maintenance.
 const hostCount = 6
 
-// The size of a host, large enough for the thousands of servers that the
-// driver without machines is asked for.
+// The size of a host, large enough for the thousands of servers that the driver without machines
+// must run.
 const (
 	hostVCPUs = 2048
 	hostRAM   = 16 << 20
 	hostDisk  = 512 << 10
 )
 
-// cpuRatio is Nova's default of how often a CPU is given away.
+// cpuRatio is Nova's default of how often a CPU is allocated.
 const cpuRatio = 4
 
 // defaultQuota is what Nova allows a project by default.
@@ -49,7 +49,7 @@ func (s *service) seed(tx *store.Tx) error {
 	return nil
 }
 
-// hostID is an id that stays the same when the cloud is made anew.
+// hostID returns an id that stays the same when the cloud is created again.
 func hostID(kind, name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceDNS, []byte(kind+"."+name+".sandbox")).String()
 }

@@ -105,7 +105,7 @@ func (s *service) updateServer(c *api.Call) error {
 	})
 }
 
-// deleteServer marks a server as being deleted; the loop ends it.
+// deleteServer marks a server as being deleted; the loop deletes it.
 func (s *service) deleteServer(c *api.Call) error {
 	return c.Update(func(tx *store.Tx) error {
 		v, err := s.find(c, tx)
@@ -193,8 +193,8 @@ func (s *service) listServerGroups(c *api.Call) error {
 	})
 }
 
-// showPassword tells the password that a guest has set, encrypted; guests of
-// the sandbox set none.
+// showPassword returns the password that a guest has set, encrypted; guests of the sandbox set
+// none.
 func (s *service) showPassword(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		if _, err := s.find(c, r); err != nil {

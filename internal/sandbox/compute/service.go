@@ -1,5 +1,5 @@
-// Package compute is Nova: servers on simulated hosts, with what belongs to
-// them. Handlers change records; the loop in loop.go makes machines follow.
+// Package compute is Nova: servers on simulated hosts, with the resources that belong to them.
+// Handlers change records; the loop in loop.go reconciles the machines with them.
 package compute
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/quota"
 )
 
-// The times in answers: created and updated are without fractions.
+// The formats of times in answers: created and updated have no fractions of a second.
 const (
 	seconds = "2006-01-02T15:04:05Z"
 	micros  = "2006-01-02T15:04:05.000000"
@@ -29,7 +29,7 @@ type service struct {
 	ports *network.Core
 
 	mu sync.Mutex
-	// restored are the servers whose machines this process has looked at.
+	// restored are the servers whose machines this process has checked.
 	restored map[string]bool
 }
 
@@ -58,7 +58,7 @@ func New(env *api.Env) *api.Service {
 	}
 }
 
-// run holds the service's loops.
+// run runs the service's loops.
 func (s *service) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	loops.Go(func() { s.servers(ctx) })
@@ -66,7 +66,7 @@ func (s *service) run(ctx context.Context) {
 	loops.Wait()
 }
 
-// text writes a time as the answers do, or null.
+// text returns a time in the format of the answers, or null.
 func text(at *time.Time, form string) *string {
 	if at == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// controller is the host of the services that are no hypervisors.
+// controller is the host of the services that are not hypervisors.
 const controller = "controller"
 
 func (s *service) serviceRoutes() []api.Route {
@@ -87,8 +87,8 @@ type serviceInput struct {
 	ForcedDown *flag  `json:"forced_down"`
 }
 
-// updateService sets status and forced_down of a compute service: by its id
-// since 2.53, before by a word in the path and the host in the body.
+// updateService sets status and forced_down of a compute service: by its id since 2.53; before
+// that, by a word in the path and the host in the body.
 func (s *service) updateService(c *api.Call) error {
 	var in serviceInput
 	if err := c.Decode(&in); err != nil {
@@ -139,7 +139,7 @@ func (s *service) computeService(c *api.Call, r store.Reader, host string) (mode
 	return model.ComputeHost{}, api.NotFound("Could not find binary nova-compute on host %s.", host)
 }
 
-// deleteService takes a host without servers out of the cloud.
+// deleteService removes a host without servers from the cloud.
 func (s *service) deleteService(c *api.Call) error {
 	return c.Update(func(tx *store.Tx) error {
 		h, err := s.computeService(c, tx, "")

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// shelved stops the machine and goes on to free the host, as Nova does at
-// once by default. The machine keeps its disk, so no image is made of it.
+// shelved stops the machine and then begins to free the host, as Nova does at once by default. The
+// machine keeps its disk, so no image is made of it.
 func (s *service) shelved(ctx context.Context, v model.Server) (time.Duration, error) {
 	err := s.pause(ctx, v.ID, false)
 	if err == nil {
@@ -26,7 +26,7 @@ func (s *service) shelved(ctx context.Context, v model.Server) (time.Duration, e
 	})
 }
 
-// offloaded gives the host free.
+// offloaded frees the host.
 func (s *service) offloaded(_ context.Context, v model.Server) (time.Duration, error) {
 	return 0, s.advance(v, func(tx *store.Tx, n *model.Server) error {
 		s.finish(tx, n, model.ServerOffloaded)
@@ -35,8 +35,8 @@ func (s *service) offloaded(_ context.Context, v model.Server) (time.Duration, e
 	})
 }
 
-// stays notes why a server stays as it was, on the shelf: that can be tried again, and in
-// ERROR a server without a host could only be deleted.
+// stays records why a server stays shelved: unshelving can be retried, but in ERROR a server
+// without a host could only be deleted.
 func (s *service) stays(v model.Server, cause error) error {
 	code, message := status(cause)
 	return s.advance(v, func(tx *store.Tx, n *model.Server) error {
@@ -46,7 +46,7 @@ func (s *service) stays(v model.Server, cause error) error {
 	})
 }
 
-// unshelve finds a host and lets the machine run again.
+// unshelve finds a host and runs the machine again.
 func (s *service) unshelve(ctx context.Context, v model.Server) (time.Duration, error) {
 	place := v
 	var failed error

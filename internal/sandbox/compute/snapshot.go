@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// snapshot is the time in which the disk is read; the bytes follow.
+// snapshot ends the time in which the disk is read; the upload of its bytes follows.
 func (s *service) snapshot(_ context.Context, v model.Server) (time.Duration, error) {
 	return 0, s.advance(v, func(_ *store.Tx, n *model.Server) error {
 		s.start(n, taskUploading, time.Second)
@@ -22,8 +22,8 @@ func (s *service) snapshot(_ context.Context, v model.Server) (time.Duration, er
 	})
 }
 
-// upload writes the disk of a server to the image that was begun for it. When
-// it cannot, the image is deleted, as Nova does.
+// upload writes the disk of a server to the image that was begun for it. If that fails, it deletes
+// the image, as Nova does.
 func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, error) {
 	err := s.write(ctx, v)
 	if ctx.Err() != nil {
@@ -41,8 +41,8 @@ func (s *service) upload(ctx context.Context, v model.Server) (time.Duration, er
 	})
 }
 
-// write gives the image of a server's disk its bytes, unless a process has which was ended
-// before it wrote that down.
+// write writes the bytes of a server's disk to its image, unless an earlier process did and was
+// ended before it recorded that.
 func (s *service) write(ctx context.Context, v model.Server) error {
 	var made model.Image
 	_ = s.env.Store.View(func(r store.Reader) error { // never fails
@@ -67,8 +67,9 @@ func (s *service) write(ctx context.Context, v model.Server) error {
 	return image.Write(ctx, s.env, v.SnapshotID, disk)
 }
 
-// disk reads the disk of a server, which is raw. A driver that keeps none gives the image
-// that the server came from, which its disk has never differed from; its format is empty.
+// disk reads the disk of a server, which is raw. For a driver that keeps no disk, it reads the
+// image that the server was created from, because the disk never differed from it; the format is
+// then empty.
 func (s *service) disk(ctx context.Context, v model.Server) (io.ReadCloser, string, error) {
 	if reader, ok := s.machines().(machine.Snapshotter); ok {
 		disk, err := reader.Snapshot(ctx, v.ID)

@@ -10,8 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// bootImage is the image that the machine's own disk comes from; empty when
-// the server boots from a volume.
+// bootImage returns the image of the machine's own disk; empty when the server boots from a volume.
 func bootImage(v model.Server) string {
 	if v.RescueImage != "" {
 		return v.RescueImage
@@ -27,14 +26,14 @@ func bootImage(v model.Server) string {
 	return ""
 }
 
-// How a flavor or an image asks for a driver of the sandbox, the flavor first.
+// The names by which a flavor or an image asks for a sandbox driver; the flavor takes precedence.
 const (
 	driverSpec     = "slipway:driver"
 	driverProperty = "slipway_driver"
 )
 
-// bootProperties are the properties of the image that the server boots from, or that
-// the volume it boots from was made of.
+// bootProperties returns the properties of the image that the server boots from, or from which the
+// volume that it boots from was created.
 func (s *service) bootProperties(r store.Reader, v model.Server) map[string]string {
 	if id := bootImage(v); id != "" {
 		img, _ := s.env.Model.Image.Images.Get(r, id)
@@ -52,7 +51,7 @@ func (s *service) bootProperties(r store.Reader, v model.Server) map[string]stri
 // firstSlot is the place of the first local disk on the machine's PCI bus.
 const firstSlot = 0x10
 
-// disks are a server's disks without volumes, and all disks that have tags.
+// disks returns the disks of a server that are no volumes, and all disks that have tags.
 func disks(v model.Server) (local []machine.LocalDisk, tagged []machine.Device) {
 	for _, d := range v.Disks {
 		device := machine.Device{Serial: d.VolumeID, Tag: d.Tag}
@@ -67,7 +66,7 @@ func disks(v model.Server) (local []machine.LocalDisk, tagged []machine.Device) 
 	return local, tagged
 }
 
-// spec is the machine that a server is to be.
+// spec returns the machine that a server should have.
 func (s *service) spec(r store.Reader, v model.Server) machine.Spec {
 	payload, _ := s.model.Payloads.Get(r, v.ID)
 	spec := machine.Spec{

@@ -34,7 +34,7 @@ const (
 	taskUploading       = "image_uploading"
 )
 
-// steps says what ends each task, or begins the next one.
+// steps returns the step that ends each task, or begins the next one.
 func (s *service) steps() map[string]step {
 	return map[string]step{
 		taskScheduling: s.schedule, taskNetworking: s.allocate, taskBlockDevices: s.mapDisks, taskSpawning: s.spawn,
@@ -54,7 +54,7 @@ func (s *service) steps() map[string]step {
 	}
 }
 
-// power is the power state of a server in a state; the numbers are libvirt's.
+// power returns the power state of a server in a state; the numbers are libvirt's.
 func power(state string) int {
 	switch state {
 	case model.ServerActive, model.ServerResized, model.ServerRescued:

@@ -16,8 +16,8 @@ func (s *service) usageRoutes() []api.Route {
 	}
 }
 
-// period is the time that a usage report is about: the last four weeks unless
-// the query says so.
+// period returns the time that a usage report covers: the last four weeks unless the query says
+// otherwise.
 func (s *service) period(c *api.Call) (from, to time.Time, err error) {
 	to = s.env.Timing.Now()
 	from = to.AddDate(0, 0, -28)
@@ -38,7 +38,7 @@ func (s *service) period(c *api.Call) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// parseTime reads the forms of times that clients send.
+// parseTime reads the formats of times that clients send.
 func parseTime(text string) (time.Time, error) {
 	var at time.Time
 	var err error

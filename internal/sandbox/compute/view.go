@@ -15,10 +15,10 @@ func serverLinks(c *api.Call, id string) []api.Link {
 	return []api.Link{{Rel: "self", Href: c.URL("/v2.1/servers/" + id)}, {Rel: "bookmark", Href: c.URL("/servers/" + id)}}
 }
 
-// instanceName is what the hypervisor calls the server.
+// instanceName returns the hypervisor's name of the server.
 func instanceName(v model.Server) string { return "instance-" + v.ID[:8] }
 
-// hostHash tells users whether two servers share a host, and not which.
+// hostHash returns a hash that tells users whether two servers share a host, but not which host.
 func hostHash(v model.Server) string {
 	if v.Host == "" {
 		return ""
@@ -45,7 +45,7 @@ func serverStatus(v model.Server) string {
 	return strings.ToUpper(v.VMState)
 }
 
-// taskStatus is the status while a task is under way, where it has its own.
+// taskStatus returns the status while a task is under way, if the task has a status of its own.
 func taskStatus(vm, task string) (string, bool) {
 	switch task {
 	case taskRebooting:
@@ -66,7 +66,7 @@ func taskStatus(vm, task string) (string, bool) {
 	return "", false
 }
 
-// view is a server with all that the caller and the version may see.
+// view returns a server with everything that the caller may see in the version.
 func (s *service) view(c *api.Call, r store.Reader, v model.Server) map[string]any {
 	out := map[string]any{
 		"id": v.ID, "name": v.Name, "status": serverStatus(v), "tenant_id": v.ProjectID, "user_id": v.UserID,
@@ -168,8 +168,8 @@ func (s *service) addVersioned(c *api.Call, v model.Server, out map[string]any) 
 	}
 }
 
-// serverFlavor is the flavor in a server: a link, and since 2.47 what it was
-// when the server was made.
+// serverFlavor returns the flavor in a server: a link, and since 2.47 the flavor as it was when the
+// server was created.
 func serverFlavor(c *api.Call, f model.Flavor) map[string]any {
 	if !c.Version.AtLeast(2, 47) {
 		return map[string]any{"id": f.ID, "links": []api.Link{{Rel: "bookmark", Href: c.URL("/flavors/" + f.ID)}}}
@@ -214,8 +214,8 @@ func (s *service) addresses(r store.Reader, v model.Server) map[string][]address
 	return out
 }
 
-// groupNames are the security groups of a server's ports, each once for every
-// port that has it, as Nova lists them.
+// groupNames returns the security groups of a server's ports, each once for every port that has it,
+// as Nova lists them.
 func (s *service) groupNames(r store.Reader, v model.Server) []map[string]string {
 	var list []map[string]string
 	for _, port := range s.ports.PortsOf(r, v.ID) {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// defaultZone has the hosts that no aggregate puts in another one.
+	// defaultZone has the hosts that no aggregate puts in another zone.
 	defaultZone  = "nova"
 	internalZone = "internal"
 )

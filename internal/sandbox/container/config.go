@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
-// realFolders may not lie on an overlay: container runtimes mount overlays of
-// their own there, and logs outlive it.
+// realFolders must not be on an overlay: container runtimes mount overlays of their own there, and
+// logs outlive it.
 var realFolders = []string{"/var/lib/containerd", "/var/lib/kubelet", "/var/lib/rancher", "/var/log"}
 
 // config writes the OCI configuration of a machine.
@@ -97,8 +97,8 @@ func (s *server) linux() (*specs.Linux, error) {
 	}, nil
 }
 
-// resources are the flavor's. Devices are all allowed, because pods that may
-// use all of them need a machine that may.
+// resources returns the limits of the flavor. All devices are allowed, because pods that may use
+// all of them need a machine that may.
 func (s *server) resources() (*specs.LinuxResources, error) {
 	r := &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}}
 	if n := s.Spec.VCPUs; n > 0 {
@@ -151,8 +151,8 @@ func (s *server) mounts() ([]specs.Mount, error) {
 	return mounts, nil
 }
 
-// boundingSet names the capabilities that this process can hand on; where it
-// runs in a container some are missing.
+// boundingSet returns the names of the capabilities that this process can pass on; in a container,
+// some are missing.
 func boundingSet() ([]string, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -173,7 +173,7 @@ func boundingSet() ([]string, error) {
 	return names, nil
 }
 
-// capabilities are Linux' by number (linux/capability.h).
+// capabilities are the capabilities of Linux by number (linux/capability.h).
 var capabilities = strings.Fields(`chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap
 	linux_immutable net_bind_service net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio
 	sys_chroot sys_ptrace sys_pacct sys_admin sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease

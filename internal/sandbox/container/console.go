@@ -13,17 +13,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
-// console is the terminal of a machine: systemd and cloud-init write to
-// /dev/console only if it is one. A small process that outlives this one copies
-// what comes out to the log.
+// console is the terminal of a machine: systemd and cloud-init write to /dev/console only if it is
+// one. A small process that outlives this one copies the output to the log.
 type console struct {
 	TTY string
 	// The process that copies.
 	process.ID
 }
 
-// openConsole makes a terminal whose output is added to the log. The returned
-// file is the machine's side.
+// openConsole creates a terminal whose output is appended to the log. The returned file is the
+// machine's side.
 func openConsole(log string) (console, *os.File, error) {
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -49,7 +48,7 @@ func openConsole(log string) (console, *os.File, error) {
 	return c, slave, nil
 }
 
-// plain makes lines come out as they went in.
+// plain makes a terminal pass lines through unchanged.
 func plain(tty *os.File) error {
 	t, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
 	if err != nil {
@@ -60,9 +59,8 @@ func plain(tty *os.File) error {
 	return unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, t)
 }
 
-// keep starts the process that copies. It also holds the machine's side open:
-// without one the terminal would end whenever nothing in the machine has it
-// open.
+// keep starts the process that copies. It also holds the machine's side open: otherwise the
+// terminal would end whenever nothing in the machine has it open.
 func (c *console) keep(master, slave *os.File, log string) error {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -81,7 +79,7 @@ func (c *console) keep(master, slave *os.File, log string) error {
 	return nil
 }
 
-// close ends the process that copies, if it is still that one.
+// close ends the process that copies, if its id still belongs to that process.
 func (c *console) close() {
 	c.Kill()
 	*c = console{}

@@ -1,7 +1,6 @@
-// Package container is the driver whose machines are Linux containers: runc
-// runs systemd on the file system of an image, in namespaces and a cgroup of
-// its own. Networks, volumes and load balancers are those of packages fabric,
-// blockdev and balancer.
+// Package container is the driver whose machines are Linux containers: runc runs systemd on the
+// file system of an image, in namespaces and a cgroup of its own. Networks, volumes and load
+// balancers come from the packages fabric, blockdev and balancer.
 package container
 
 import (
@@ -24,21 +23,21 @@ import (
 
 // Options say what a driver works with.
 type Options struct {
-	// Dir keeps machines' disks, volumes and records; it lies on a real file
-	// system with room.
+	// Dir has the disks, volumes and records of machines; it must be on a real file system with
+	// enough room.
 	Dir string
-	// Runc is the OCI runtime's program; empty is the one on the PATH.
+	// Runc is the program of the OCI runtime; empty means the one on the PATH.
 	Runc string
-	// RunDir keeps what does not outlive a restart of the host; empty is a
-	// folder of /run that belongs to Dir.
+	// RunDir has what does not outlive a restart of the host; empty means a folder in /run that
+	// belongs to Dir.
 	RunDir string
-	// HostSpace is the network namespace that counts as the host's; empty is
-	// that of the process.
+	// HostSpace is the network namespace that counts as the host's; empty means the namespace of
+	// the process.
 	HostSpace string
 	Events    event.Sink
 }
 
-// Driver is machine.Machines on this host, and with its site machine.Host.
+// Driver implements machine.Machines on this host, and with its site machine.Host.
 type Driver struct {
 	*site.Site
 	*lifecycle.Servers[*server]
@@ -68,7 +67,7 @@ func Open(o Options) (*Driver, error) {
 	return OpenAt(place, o.Runc)
 }
 
-// OpenAt is Open for a site that others may share.
+// OpenAt is like Open, for a site that others may share.
 func OpenAt(place *site.Site, runcPath string) (*Driver, error) {
 	d, err := New(place, runcPath)
 	if err != nil {
@@ -87,7 +86,8 @@ func (o Options) site() site.Options {
 	return site.Options{Dir: o.Dir, RunDir: o.RunDir, HostSpace: o.HostSpace, Events: o.Events}
 }
 
-// New is OpenAt without adopting or raising anything: the driver can end what is left.
+// New is like OpenAt, but adopts no machines and raises no settings: the driver can end what an
+// earlier process left.
 func New(place *site.Site, runcPath string) (*Driver, error) {
 	d := &Driver{Site: place, volumes: place.Disks, fabric: place.Net}
 	binary, err := exec.LookPath(cmp.Or(runcPath, "runc"))
@@ -122,17 +122,15 @@ func (d *Driver) Name() string { return "container" }
 // Machines returns the driver itself.
 func (d *Driver) Machines() machine.Machines { return d }
 
-// Close ends what lives in this process: metadata and load balancing. Machines
-// and networks stay.
+// Close ends what runs in this process: metadata and load balancing. Machines and networks stay.
 func (d *Driver) Close() error {
 	d.removals.Wait()
 	return d.Site.Close()
 }
 
-// Shutdown ends everything on the host: machines, networks, load balancers,
-// devices and mounts, also what an earlier process left, and puts settings
-// back. The folder with disks and volumes stays, and machines start from it.
-// It tries all, whatever fails on the way.
+// Shutdown ends everything on the host: machines, networks, load balancers, devices and mounts,
+// also what an earlier process left, and restores settings. The folder with disks and volumes
+// stays, and machines start from it. An error does not stop it: it tries to end the rest too.
 func (d *Driver) Shutdown(ctx context.Context) error {
 	err := errors.Join(d.Close(), d.End(ctx), d.Site.Shutdown(ctx), d.Restore())
 	if err == nil { // what is left must be found by the next one
@@ -144,19 +142,18 @@ func (d *Driver) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// End ends all machines, also those that an earlier process left, and what they have
-// on the host. It tries all.
+// End ends all machines, also those that an earlier process left, and what they have on the host.
+// An error does not stop it.
 func (d *Driver) End(ctx context.Context) error {
 	d.removals.Wait()
 	return errors.Join(d.Servers.End(ctx), d.images.release(nil, false))
 }
 
-// Restore puts the host's settings back.
+// Restore restores the host's settings.
 func (d *Driver) Restore() error { return d.lower() }
 
-// Clean is Shutdown for a folder whose process is gone, as after kill -9. A
-// folder that has nothing running is no error; it works without the records of
-// the model.
+// Clean is like Shutdown, for a folder whose process is gone, as after kill -9. A folder of which
+// nothing runs is no error; it works without the records of the model.
 func Clean(ctx context.Context, o Options) error {
 	place, err := site.Open(o.site())
 	if err != nil {
@@ -183,7 +180,7 @@ func (d *Driver) plug(ctx context.Context, space string, n nic) error {
 	return d.fabric.Plug(ctx, fabric.Plug{Space: space, Name: n.Name, Port: n.Port, Host: true})
 }
 
-// discard removes a folder, which can take seconds, while others go on.
+// discard removes a folder in the background, because that can take seconds.
 func (d *Driver) discard(path string) error {
 	bin, err := os.MkdirTemp(d.trash(), "")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/imagestore"
 )
 
-// images keeps the file systems that machines lie upon: each image is mounted
-// once, read-only, for all machines made of it.
+// images keeps the file systems that machines are based on: each image is mounted once, read-only,
+// for all machines created from it.
 type images struct {
 	*imagestore.Store
 	mu sync.Mutex
@@ -33,7 +33,7 @@ var mountTries = []struct{ fs, options string }{
 
 func (i *images) folder(name string) string { return filepath.Join(i.Dir(), name) }
 
-// mount makes the file system of an image appear and returns where.
+// mount mounts the file system of an image and returns where.
 func (i *images) mount(name string) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -66,8 +66,8 @@ func (i *images) mount(name string) (string, error) {
 	return "", fmt.Errorf("mounting image: %s is no file system that this kernel mounts: %w", place(root), all)
 }
 
-// rootPart is where the root file system lies in a disk, which may be a file or a
-// device: in a partition, or in all of it where there are none.
+// rootPart returns the part of a disk, which may be a file or a device, that has the root file
+// system: a partition, or the whole disk if there are no partitions.
 func rootPart(path string) (blockdev.Part, error) {
 	disk, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func rootPart(path string) (blockdev.Part, error) {
 	return blockdev.Part{Offset: root.Offset, Length: root.Length}, err
 }
 
-// place says what of a disk is meant, for people.
+// place describes a part of a disk for people.
 func place(part blockdev.Part) string {
 	if part == (blockdev.Part{}) {
 		return "the disk, which has no partitions,"
@@ -120,8 +120,8 @@ func (i *images) drop(used map[string]bool) error {
 	return errors.Join(i.release(used, true), i.Drop(used))
 }
 
-// mounted tells whether something is mounted on a folder: its device differs
-// from that of its parent.
+// mounted reports whether something is mounted on a folder: the folder and its parent have
+// different devices.
 func mounted(folder string) bool {
 	var inside, outside unix.Stat_t
 	return unix.Stat(folder, &inside) == nil && unix.Stat(filepath.Dir(folder), &outside) == nil && inside.Dev != outside.Dev

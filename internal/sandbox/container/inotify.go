@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// Each machine's systemd, kubelet and containerd take some; the default of
-	// 128 is used up by five machines.
+	// The systemd, kubelet and containerd of each machine need some; five machines use up the
+	// default of 128.
 	inotifyPath = "/proc/sys/fs/inotify/max_user_instances"
 	inotifyMin  = 1024
-	// settingName is the file that keeps what the setting was.
+	// settingName is the file with the former value of the setting.
 	settingName = "host-setting"
 )
 
 func (d *Driver) settingFile() string { return filepath.Join(d.Dir, settingName) }
 
-// raise sets the kernel setting that machines need, if it is too low, after
-// recording what it was: the next Shutdown puts it back, also after a crash.
+// raise raises the kernel setting that machines need, if it is too low, after recording its value:
+// the next Shutdown restores it, also after a crash.
 func (d *Driver) raise() error {
 	old, err := readNumber(inotifyPath)
 	if err != nil || old >= inotifyMin {
@@ -44,7 +44,7 @@ func (d *Driver) raise() error {
 	return nil
 }
 
-// lower puts the setting back, unless somebody has changed it since.
+// lower restores the setting, unless somebody has changed it since.
 func (d *Driver) lower() error {
 	old, err := readNumber(d.settingFile())
 	if errors.Is(err, fs.ErrNotExist) {

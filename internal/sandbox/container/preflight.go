@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
-// Missing looks at rights and kernel features, and returns what is not there.
-// It changes nothing but to load kernel modules that are needed.
+// Missing checks rights and kernel features, and returns those that are missing. It changes
+// nothing, except that it loads kernel modules that are needed.
 func Missing(o Options) []site.Lack {
 	if lacks := site.Root(); len(lacks) > 0 {
 		return lacks
@@ -38,8 +38,8 @@ func Missing(o Options) []site.Lack {
 	return append(all, missingFolder(o.Dir)...)
 }
 
-// resources is the lack of CAP_SYS_RESOURCE. Environments, clusters and their
-// upgrades work without it: what needs it is a rare thing in a machine.
+// resources returns the lack of CAP_SYS_RESOURCE. Environments, clusters and their upgrades work
+// without it: machines rarely need it.
 func resources(in string) site.Lack {
 	l := site.Lack{What: "CAP_SYS_RESOURCE",
 		Without: "Machines and clusters work all the same, but no machine can grow a mounted ext4 file system, or lower the OOM score of a process."}
@@ -56,8 +56,8 @@ func resources(in string) site.Lack {
 	return l
 }
 
-// engine is what runs the container that root is in, as systemd names it:
-// "docker", "podman", "lxc", "systemd-nspawn"; "" is none that is known.
+// engine returns what runs the container that root is in, by systemd's names: "docker", "podman",
+// "lxc", "systemd-nspawn"; "" if no known one does.
 func engine(root string) string {
 	if name, err := os.ReadFile(filepath.Join(root, "run/systemd/container")); err == nil {
 		return strings.TrimSpace(string(name))
@@ -70,7 +70,7 @@ func engine(root string) string {
 	return ""
 }
 
-// missingKernel looks for file systems, devices and cgroups.
+// missingKernel checks file systems, devices and cgroups.
 func missingKernel() []site.Lack {
 	var all []site.Lack
 	known, _ := os.ReadFile("/proc/filesystems")
@@ -91,8 +91,7 @@ func missingKernel() []site.Lack {
 	return all
 }
 
-// missingFolder tries in the folder what machines need of it, and a network
-// namespace.
+// missingFolder tries in the folder what machines need there, and a network namespace.
 func missingFolder(dir string) []site.Lack {
 	try, all := site.TryFolder(dir)
 	if try == "" {

@@ -22,9 +22,8 @@ import (
 // fullDisk is the size of a disk that is made to be full: enough to boot.
 const fullDisk = "size=12m"
 
-// mountRoot makes the root file system appear: an overlay on the image, or the
-// file system of the volume. One that is mounted stays: to mount the same upper
-// folder twice breaks both.
+// mountRoot mounts the root file system: an overlay on the image, or the file system of the volume.
+// If it is mounted already, it stays: mounting the same upper folder twice breaks both mounts.
 func (s *server) mountRoot(ctx context.Context) error {
 	root := s.path("rootfs")
 	for _, d := range []string{root, s.path("disk")} {
@@ -57,10 +56,9 @@ func (s *server) mountRoot(ctx context.Context) error {
 	return mountOverlay(root, lower, upper, work)
 }
 
-// mountOverlay mounts an overlay whose syncs are not passed to the host, as
-// those of a virtual machine with an unsafe cache are not: every member of etcd
-// would wait for the host's one disk. What a machine wrote outlives the machine
-// and the sandbox, not the host's loss of power.
+// mountOverlay mounts an overlay that does not pass syncs to the host, like a virtual machine with
+// an unsafe cache: otherwise every member of etcd would wait for the only disk of the host. What a
+// machine wrote outlives the machine and the sandbox, but not a power failure of the host.
 func mountOverlay(root, lower, upper, work string) error {
 	// Linux marks such an overlay and refuses to mount it again until somebody
 	// has decided that it is whole (overlayfs.rst, "Volatile mount").
@@ -85,9 +83,8 @@ func (s *server) mountVolume(root string) error {
 	return nil
 }
 
-// mountDisk mounts the root file system of a block device, to write to it. That
-// of a partition is a device upon the device, so that what the machine reads of
-// the whole disk is what it wrote.
+// mountDisk mounts the root file system of a block device, writable. A partition gets a device on
+// top of the disk's device, so that what the machine reads from the whole disk is what it wrote.
 func mountDisk(disk, root string) error {
 	part, err := rootPart(disk)
 	if err != nil {
@@ -109,9 +106,8 @@ func mountDisk(disk, root string) error {
 	return fmt.Errorf("%s is no file system that can be mounted: %w", place(part), err)
 }
 
-// prepare writes into the file system what a machine finds out at its first
-// boot elsewhere. It goes through os.Root: links in an image must not lead to
-// the host.
+// prepare writes into the file system what a machine elsewhere finds out at its first boot. It uses
+// os.Root, because links in an image must not lead to the host.
 func (s *server) prepare() error {
 	root, err := os.OpenRoot(s.path("rootfs"))
 	if err != nil {
@@ -195,7 +191,7 @@ func (s *server) nameservers() string {
 	return text.String()
 }
 
-// Instance is what metadata tells of the machine.
+// Instance returns what the metadata service says about the machine.
 func (s *server) Instance() metadata.Instance {
 	i := metadata.Instance{ID: s.Spec.ID, Name: s.Spec.Name, ProjectID: s.Spec.ProjectID, Metadata: s.Spec.Metadata}
 	i.Metadata.Hostname = s.hostname()

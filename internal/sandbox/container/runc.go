@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
-// runc runs the OCI runtime. It can hang when its child has ended and it
-// missed the signal, and it hands signals on: only SIGKILL at a deadline ends
-// it then, which is what CommandContext sends.
+// runc runs the OCI runtime. The runtime can hang when its child has ended and it missed the
+// signal, and it passes signals on: then only SIGKILL at a deadline ends it, which CommandContext
+// sends.
 type runc struct{ binary, root string }
 
 const (
@@ -47,8 +47,8 @@ func (r runc) run(ctx context.Context, id, bundle string, tty *os.File) error {
 	return nil
 }
 
-// state returns whether the container runs and the number of its first
-// process; Gone is one that runc does not know.
+// state returns whether the container runs and the number of its first process; Gone means that
+// runc does not know the container.
 func (r runc) state(ctx context.Context, id string) (machine.State, int, error) {
 	if _, err := os.Stat(r.root + "/" + id); err != nil {
 		return machine.Gone, 0, nil

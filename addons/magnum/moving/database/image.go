@@ -59,7 +59,7 @@ func newImage(tables map[string]*table) (*Image, error) {
 	return &Image{d, tables}, nil
 }
 
-// Has says whether the schema has a column.
+// Has reports whether the schema has a column.
 func (i *Image) Has(table, column string) bool {
 	t := i.tables[table]
 	return t != nil && slices.Contains(t.columns, column)

@@ -100,7 +100,7 @@ func (c *call) deleteIdle() error {
 	return nil
 }
 
-// busy says whether the instance's next operation is there: it has not ended.
+// busy reports whether the instance's next operation is there: it has not ended.
 func (c *call) busy(i *v1alpha1.VNFInstance) (bool, error) {
 	next := types.NamespacedName{Namespace: i.Namespace, Name: v1alpha1.OperationID(i.Name, i.Status.Sequence+1)}
 	err := c.s.o.Worker.Client.Get(c.ctx(), next, &v1alpha1.VNFOperation{})

@@ -130,7 +130,7 @@ func (c *call) version() error {
 	return nil
 }
 
-// acceptable says whether a client takes JSON.
+// acceptable reports whether a client takes JSON.
 func acceptable(headers []string) bool {
 	ranges := strings.Split(strings.Join(headers, ","), ",")
 	return len(headers) == 0 || slices.ContainsFunc(ranges, func(text string) bool {

@@ -46,7 +46,7 @@ type Event struct {
 	State     v1alpha1.OperationState
 }
 
-// Matches says whether a subscription is about an event.
+// Matches reports whether a subscription is about an event.
 func Matches(s *v1alpha1.VNFSubscription, e Event) bool {
 	if s.Spec.ProjectID != e.Instance.Spec.ProjectID {
 		return false

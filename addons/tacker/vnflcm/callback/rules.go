@@ -75,7 +75,7 @@ func (r Rules) Check(address string) error {
 	return nil
 }
 
-// named says whether the operator allows a host by its name or address.
+// named reports whether the operator allows a host by its name or address.
 func (r Rules) named(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return slices.Contains(r.hosts, strings.ToLower(host)) || err == nil && r.listed(ip.Unmap())
@@ -96,8 +96,7 @@ func special() []netip.Prefix {
 	return all
 }
 
-// reachable says whether an address may be connected to. That of the metadata service
-// never may.
+// reachable reports whether an address may be connected to. That of the metadata service never may.
 func (r Rules) reachable(ip netip.Addr, named bool) bool {
 	ip = ip.Unmap().WithZone("")
 	if ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.MustParseAddr("fd00:ec2::254") {

@@ -45,7 +45,7 @@ func Load(ctx context.Context, c client.Reader, id, project string, fresh bool) 
 	return content, Suits(content)
 }
 
-// Suits says whether the endpoint can run a package: one of a workload cluster. Management
+// Suits reports whether the endpoint can run a package: one of a workload cluster. Management
 // clusters are for Tacker.
 func Suits(content *csar.Content) error {
 	s, err := content.Settings()

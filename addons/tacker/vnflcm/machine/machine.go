@@ -31,7 +31,7 @@ const (
 	deployLabel  = clusterGroup + "/deployment-name"
 )
 
-// IsCluster says whether an object is a Cluster of Cluster API.
+// IsCluster reports whether an object is a Cluster of Cluster API.
 func IsCluster(ref v1alpha1.ObjectRef) bool {
 	return ref.Kind == "Cluster" && strings.HasPrefix(ref.APIVersion, clusterGroup+"/")
 }

@@ -114,7 +114,7 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// Match says whether a document passes.
+// Match reports whether a document passes.
 func (f Filter) Match(document map[string]any) bool {
 	return !slices.ContainsFunc(f, func(c condition) bool { return !c.match(document) })
 }

@@ -151,7 +151,7 @@ type ObjectRef struct {
 	Name      string `json:"name"`
 }
 
-// Same says whether two names are of one object: it is served in several versions of its kind.
+// Same reports whether two names are of one object: it is served in several versions of its kind.
 func (r ObjectRef) Same(other ObjectRef) bool {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind() == schema.FromAPIVersionAndKind(other.APIVersion, other.Kind).GroupKind() &&
 		r.Namespace == other.Namespace && r.Name == other.Name

@@ -69,7 +69,7 @@ func (j *job) mine(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// lent says whether the operator lets the project into a namespace. It is asked with the
+// lent reports whether the operator lets the project into a namespace. It is asked with the
 // endpoint's rights: the caller's token may not read namespaces.
 func (j *job) lent(ctx context.Context, namespace string) error {
 	n, err := j.o.Kube.Typed.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
@@ -208,7 +208,7 @@ func statusOf(err error) int32 {
 	return http.StatusInternalServerError
 }
 
-// passing says whether an error is expected to go away by itself.
+// passing reports whether an error is expected to go away by itself.
 func passing(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || kube.Away(err)
 }

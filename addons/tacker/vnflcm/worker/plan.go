@@ -100,7 +100,7 @@ func manifests(content *csar.Content, files []string) (all []*unstructured.Unstr
 	return all, nil
 }
 
-// anchor says whether an object is a Pod that stands for a unit: only Tacker needs it.
+// anchor reports whether an object is a Pod that stands for a unit: only Tacker needs it.
 func (p *plan) anchor(o *unstructured.Unstructured) bool {
 	_, err := p.content.Settings()
 	return err == nil && o.GetKind() == "Pod" && slices.ContainsFunc(p.content.VNFD.Units, func(u csar.Described) bool { return u.Name == p.unit(o.GetName()) })
@@ -190,7 +190,7 @@ func (p *plan) named(s csar.Settings, u csar.UnitSettings) (string, func(*unstru
 	}
 }
 
-// scales says whether a kind has a number of machines or pods.
+// scales reports whether a kind has a number of machines or pods.
 func scales(o *unstructured.Unstructured) bool {
 	return slices.Contains([]string{"MachineDeployment", "MachinePool", "KubeadmControlPlane", "Deployment", "StatefulSet", "ReplicaSet"}, o.GetKind())
 }

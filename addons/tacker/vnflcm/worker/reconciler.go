@@ -180,7 +180,7 @@ func (j *job) cause(final v1alpha1.OperationState) *v1alpha1.Problem {
 	return nil
 }
 
-// late says whether a state lasts too long.
+// late reports whether a state lasts too long.
 func (j *job) late() bool {
 	limit := j.o.Wait
 	if j.op.Spec.Operation == v1alpha1.Terminate && j.params.Ending == "FORCEFUL" {

@@ -166,7 +166,7 @@ func (h *Herald) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return reconcile.Result{}, client.IgnoreNotFound(h.O.Client.Status().Update(ctx, i))
 }
 
-// untold says whether subscribers do not know all of an instance's operations yet: of one that
+// untold reports whether subscribers do not know all of an instance's operations yet: of one that
 // has gone they are told nothing more.
 func (h *Herald) untold(ctx context.Context, i *v1alpha1.VNFInstance) (bool, error) {
 	var all v1alpha1.VNFOperationList
