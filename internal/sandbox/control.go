@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/faultinject"
 )
 
-// controlPath is where the command line talks to the process; no service of
-// OpenStack is there.
+// controlPath is the path on which the command line talks to the process; no service of OpenStack
+// uses it.
 const controlPath = "/-/"
 
 // Status is what a running cloud says about itself.
@@ -28,7 +28,7 @@ type Status struct {
 	Faults   int      `json:"faults"`
 }
 
-// control serves the calls of Control, to who has the secret of the folder.
+// control serves the calls of Control to clients that have the secret of the folder.
 func (c *Cloud) control() http.Handler {
 	started := c.Env.Timing.Now()
 	mux := http.NewServeMux()

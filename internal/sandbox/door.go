@@ -12,10 +12,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// openDoor listens where machines can reach the APIs: at the host's address in
-// the external network, which is outside for them as the Internet is. Only
-// this host and its machines have a route to it. Without machines there is no
-// such network.
+// openDoor listens where machines can reach the APIs: at the host's address in the external
+// network, which for machines is outside, like the Internet. Only this host and its machines have a
+// route to it. Without machines there is no such network.
 func (c *Cloud) openDoor(ctx context.Context) (err error) {
 	if c.options.Host.Name() == DriverNone {
 		return nil
@@ -44,7 +43,7 @@ func (c *Cloud) openDoor(ctx context.Context) (err error) {
 	return nil
 }
 
-// externalGateway is the host's address in the first external network.
+// externalGateway returns the host's address in the first external network.
 func (c *Cloud) externalGateway() (found netip.Addr, ok bool) {
 	networking := &c.Env.Model.Network
 	_ = c.Env.Store.View(func(r store.Reader) error {
@@ -66,7 +65,7 @@ func (c *Cloud) externalGateway() (found netip.Addr, ok bool) {
 	return found, ok
 }
 
-// URL is where clients and machines find the cloud, without a slash at the end.
+// URL returns the address at which clients and machines find the cloud, without a slash at the end.
 func (c *Cloud) URL() string {
 	if c.door != nil {
 		return "http://" + c.door.Addr().String()
@@ -74,5 +73,6 @@ func (c *Cloud) URL() string {
 	return c.ControlURL()
 }
 
-// ControlURL is where the command line finds the cloud, from the first moment.
+// ControlURL returns the address at which the command line finds the cloud, from the first moment
+// on.
 func (c *Cloud) ControlURL() string { return "http://" + c.listener.Addr().String() }

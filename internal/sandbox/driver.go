@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
-// The drivers: what can stand behind servers.
+// The drivers, which run servers.
 const (
 	// DriverNone has no machines: servers are ACTIVE, thousands of them.
 	DriverNone = "none"
@@ -33,20 +33,19 @@ const (
 	DriverQEMU = "qemu"
 )
 
-// Drivers are the names of all drivers.
+// Drivers returns the names of all drivers.
 func Drivers() []string { return []string{DriverContainer, DriverQEMU, DriverNone} }
 
-// HostOptions say which driver and what it works with.
+// HostOptions select the driver and what it works with.
 type HostOptions struct {
 	// Dir is the sandbox's folder.
 	Dir string
 	// Driver is one of Drivers.
 	Driver string
-	// Runc is the OCI runtime's program for DriverContainer; empty is the one
-	// on the PATH, or that of the last start.
+	// Runc is the program of the OCI runtime for DriverContainer; empty means the one on the PATH,
+	// or the one of the last start.
 	Runc string
-	// Accelerator is how the processors of virtual machines are made: one of
-	// qemu.Accelerators.
+	// Accelerator says how processors of virtual machines are provided: one of qemu.Accelerators.
 	Accelerator string
 	Events      event.Sink
 }
@@ -55,7 +54,7 @@ type HostOptions struct {
 // machines and volumes this one would not find.
 var ErrOtherDriver = errors.New("the sandbox was begun with another driver")
 
-// NewHost makes the driver, with its files below the folder.
+// NewHost returns the host of the driver, with its files below the folder.
 func NewHost(o HostOptions) (machine.Host, error) {
 	if begun := BegunWith(o.Dir); begun != "" && begun != o.Driver {
 		return nil, fmt.Errorf("driver %s: %w, %s", o.Driver, ErrOtherDriver, begun)
@@ -76,8 +75,8 @@ func NewHost(o HostOptions) (machine.Host, error) {
 	return o.open(runc, container.OpenAt)
 }
 
-// open makes the host of the drivers, with containers only where they are the
-// sandbox's own.
+// open returns the host of the drivers; it has the driver container only if that is the sandbox's
+// own driver.
 func (o HostOptions) open(runc string, containers func(*site.Site, string) (*container.Driver, error)) (*drivers.Host, error) {
 	place, err := site.Open(o.site())
 	if err != nil {
@@ -96,7 +95,7 @@ func (o HostOptions) open(runc string, containers func(*site.Site, string) (*con
 	return drivers.New(place, o.Driver, all), nil
 }
 
-// Lacks is what this host does not have that the driver needs.
+// Lacks returns what the driver needs and this host does not have.
 func Lacks(o HostOptions) []site.Lack {
 	switch o.Driver {
 	case DriverContainer:
@@ -129,9 +128,9 @@ func (o HostOptions) site() site.Options { return site.Options{Dir: o.machines()
 func (o HostOptions) machines() string { return filepath.Join(o.Dir, "machines") }
 func (o HostOptions) ownRunc() string  { return filepath.Join(o.machines(), "runc") }
 
-// runc keeps a copy of the OCI runtime, and returns its path, or "" for the one on the
-// PATH: machines outlive the process and need it at their end, also when the bundle has
-// gone or is made anew.
+// runc keeps a copy of the OCI runtime, and returns its path, or "" for the one on the PATH:
+// machines outlive the process and need it at their end, even if the bundle has been deleted or
+// built again.
 func (o HostOptions) runc() (string, error) {
 	if o.Driver != DriverContainer {
 		return "", nil
@@ -165,7 +164,7 @@ func copyProgram(to, from string) error {
 	return os.Rename(to+".new", to)
 }
 
-// begun is the file that keeps with which driver a sandbox was begun.
+// begun is the file with the name of the driver with which a sandbox was begun.
 const begun = "driver.json"
 
 func remember(o HostOptions) error {
@@ -176,8 +175,8 @@ func remember(o HostOptions) error {
 	return replaceFile(filepath.Join(o.Dir, begun), text)
 }
 
-// BegunWith is the driver with which the sandbox of the folder was begun;
-// empty when there is none yet.
+// BegunWith returns the driver with which the sandbox of the folder was begun; empty when there is
+// none yet.
 func BegunWith(dir string) string {
 	text, err := os.ReadFile(filepath.Join(dir, begun))
 	if err != nil {

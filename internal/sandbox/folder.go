@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker is in every folder that is a sandbox's, so that none other is ever
-// taken for one and deleted.
+// marker is in every folder of a sandbox, so that no other folder is ever mistaken for one and
+// deleted.
 const marker = "sandbox.lock"
 
-// Prepare makes the folder of a sandbox, mode 0700, in folders that others may pass
-// through. It refuses one that has other things in it.
+// Prepare creates the folder of a sandbox, mode 0700, in folders that others may pass through. It
+// refuses a folder with other files in it.
 func Prepare(dir string) error {
 	err := os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
@@ -44,8 +44,8 @@ func Exists(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Erase deletes the folder of a sandbox that does not run, with all in it. The marker goes
-// last, so that what is left when this is killed is still known as a sandbox's.
+// Erase deletes the folder of a sandbox that does not run, with everything in it. It deletes the
+// marker last, so that if it is killed, what is left is still known as a sandbox's folder.
 func Erase(dir string) error {
 	if !Exists(dir) {
 		return nil
@@ -75,11 +75,11 @@ type Process struct {
 // ErrRuns says that another process has the folder.
 var ErrRuns = errors.New("a sandbox runs in this folder")
 
-// Claim is the right of one process to a sandbox's folder. It ends with the
-// process, however that ends.
+// Claim is the right of one process to a sandbox's folder. It ends with the process, in whatever
+// way the process ends.
 type Claim struct{ file *os.File }
 
-// NewClaim takes the folder for this process; ErrRuns if another has it.
+// NewClaim claims the folder for this process; the error is ErrRuns if another process has it.
 func NewClaim(dir string) (*Claim, error) {
 	file, err := os.OpenFile(filepath.Join(dir, marker), os.O_RDWR, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ func NewClaim(dir string) (*Claim, error) {
 	return &Claim{file}, nil
 }
 
-// Announce says where the cloud of this process answers.
+// Announce records where the cloud of this process answers.
 func (c *Claim) Announce(url string) error {
 	text, err := json.Marshal(Process{PID: os.Getpid(), URL: url})
 	if err == nil {
@@ -106,25 +106,25 @@ func (c *Claim) Announce(url string) error {
 	return err
 }
 
-// Release gives the folder back.
+// Release ends the claim.
 func (c *Claim) Release() error {
 	return errors.Join(c.file.Truncate(0), unlock(c.file), c.file.Close())
 }
 
-// whole is a lock of that kind on the whole file. It belongs to the open file,
-// as flock(2)'s do, but can be asked for without being taken: whoever looks
-// whether a sandbox runs must not keep one from starting in that moment.
+// whole returns a lock of that kind on the whole file. It belongs to the open file, like the locks
+// of flock(2), but can be checked without being taken: checking whether a sandbox runs must not
+// prevent one from starting at that moment.
 func whole(kind int16) *unix.Flock_t { return &unix.Flock_t{Type: kind} }
 
-// unlock ends the lock at once. Closing alone may come late: a process that is
-// being started beside this has the file until it is another program.
+// unlock ends the lock at once. Closing the file alone may end it late: a process that is being
+// started at the same time has the file open until it executes its program.
 func unlock(file *os.File) error {
 	return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, whole(unix.F_UNLCK))
 }
 
-// Running returns the process that has the folder; false when none has. A
-// process that has not announced itself yet has PID 0. The lock tells, so that
-// a number that another program got since is never taken for the sandbox's.
+// Running returns the process that has the folder; false when none has. A process that has not
+// announced itself yet has PID 0. The lock decides, so that a PID that another program got since is
+// never mistaken for the sandbox's.
 func Running(dir string) (p Process, runs bool, err error) {
 	file, err := os.Open(filepath.Join(dir, marker))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/process"
 )
 
-// server is one machine: the record of it, which is a file in its folder, and
-// what is done with it.
+// server is one machine: its record, which is a file in its folder, and the operations on it.
 type server struct {
 	driver *Driver
 
@@ -34,13 +33,13 @@ type server struct {
 	Prepared bool
 }
 
-// nic is a port under its name inside.
+// nic is a port with the name of its link in the machine.
 type nic struct {
 	Name string
 	Port machine.Port
 }
 
-// rootSlot stands for the disk made of an image.
+// rootSlot stands for the disk that is created from an image.
 const rootSlot = "root"
 
 func (s *server) path(name string) string { return s.driver.Path(s.Spec.ID, name) }
@@ -51,7 +50,7 @@ func (s *server) save() error             { return s.driver.Save(s) }
 func (s *server) ID() string        { return s.Spec.ID }
 func (s *server) ImageName() string { return s.Image }
 
-// LocalDisks are the volumes that end with the machine.
+// LocalDisks returns the volumes that are deleted with the machine.
 func (s *server) LocalDisks() (ids []string) {
 	for i := range s.Spec.Local {
 		ids = append(ids, s.local(i))
@@ -61,8 +60,8 @@ func (s *server) LocalDisks() (ids []string) {
 
 var notHost = regexp.MustCompile(`[^a-z0-9.-]+`)
 
-// hostname is the metadata's, or what is left of the name in a form that the
-// kernel takes.
+// hostname returns the host name of the metadata, or else the machine's name, reduced to a form
+// that the kernel accepts.
 func (s *server) hostname() string {
 	name := s.Spec.Metadata.Hostname
 	if name == "" {
@@ -83,7 +82,7 @@ func (s *server) Fit(spec machine.Spec) {
 	s.Slots.Keep(slices.Concat([]string{rootSlot}, spec.Volumes, s.LocalDisks()))
 }
 
-// Make fills the record of a machine that does not exist yet.
+// Make fills in the record of a machine that does not exist yet.
 func (s *server) Make(ctx context.Context, spec machine.Spec) error {
 	s.Spec = spec
 	for i, p := range spec.Ports {
@@ -111,8 +110,8 @@ func (s *server) Make(ctx context.Context, spec machine.Spec) error {
 	return s.save()
 }
 
-// Start makes everything that the machine needs and runs it. Each step looks
-// at what is there, so that it can be repeated at any point.
+// Start creates everything that the machine needs and runs it. Each step checks what exists
+// already, so that Start can be repeated after an interruption at any point.
 func (s *server) Start(ctx context.Context) error {
 	state, _, err := s.driver.runc.state(ctx, s.Spec.ID)
 	if err != nil || state == machine.Running {
@@ -208,7 +207,7 @@ func (s *server) State(ctx context.Context) (machine.State, error) {
 	return state, err
 }
 
-// Release takes from the host what the machine has there, at once; the folder stays.
+// Release removes from the host what the machine has there, at once; the folder stays.
 func (s *server) Release(ctx context.Context, _ bool) error {
 	err := s.Stop(ctx, false)
 	for _, n := range s.NICs {

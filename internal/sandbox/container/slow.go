@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A slow disk is one of a worn-out array: bytes and operations a second.
+// A slow disk is like one of a worn-out array: bytes and operations per second.
 const (
 	slowBytes      = 1 << 20
 	slowOperations = 40
 )
 
-// throttle slows down what a machine does on the disk that a folder lies on.
-// With cgroup v1 the kernel does so for reads and for synchronous writes.
+// throttle slows down what a machine does on the disk that has a folder. With cgroup v1, the kernel
+// throttles only reads and synchronous writes.
 func throttle(folder string) (*specs.LinuxBlockIO, error) {
 	major, minor, err := diskOf(folder)
 	if err != nil {
@@ -34,7 +34,7 @@ func throttle(folder string) (*specs.LinuxBlockIO, error) {
 	}, nil
 }
 
-// diskOf is the whole disk of a file system: the kernel throttles no partitions.
+// diskOf returns the whole disk of a file system: the kernel throttles no partitions.
 func diskOf(folder string) (major, minor uint32, err error) {
 	var info unix.Stat_t
 	if err := unix.Stat(folder, &info); err != nil {

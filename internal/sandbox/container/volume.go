@@ -15,16 +15,16 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// byID is the link that udev makes of a virtio disk's serial number, of which
-// Nova sets the first 20 characters of the volume's id; the Cinder CSI driver
-// and the cloud provider look for it.
+// byID returns the link that udev creates from the serial number of a virtio disk, which Nova sets
+// to the first 20 characters of the volume's id; the Cinder CSI driver and the cloud provider look
+// for it.
 func byID(volumeID string) string { return "disk/by-id/virtio-" + machine.Serial(volumeID) }
 
-// local is what stands for the id of a volume for a disk of the machine's own.
+// local returns the text that a disk of the machine's own has instead of the id of a volume.
 func (s *server) local(i int) string { return fmt.Sprintf("%s-local-%d", s.Spec.ID, i) }
 
-// link is what udev makes for a volume: by its serial number or, for a disk that
-// has none, by its place on the bus.
+// link returns the link that udev creates for a volume: by its serial number or, for a disk that
+// has none, by its address on the bus.
 func (s *server) link(volumeID string) string {
 	for i, disk := range s.Spec.Local {
 		if volumeID == s.local(i) {
@@ -36,7 +36,7 @@ func (s *server) link(volumeID string) string {
 
 func detach(file string) error { return blockdev.Detach(file) }
 
-// showVolumes makes the devices of all volumes appear in the machine.
+// showVolumes creates the devices of all volumes in the machine.
 func (s *server) showVolumes(ctx context.Context) error {
 	for i, id := range s.Slots {
 		if id == "" || id == rootSlot {
@@ -49,8 +49,8 @@ func (s *server) showVolumes(ctx context.Context) error {
 	return nil
 }
 
-// show makes a volume a block device and its node in the machine's /dev. The
-// machine has no udev: nothing else makes nodes there.
+// show creates the block device of a volume and its node in the machine's /dev. The machine has no
+// udev, so nothing else creates nodes there.
 func (s *server) show(ctx context.Context, slot int, volumeID string) error {
 	device, err := blockdev.Attach(s.driver.volumes.Path(volumeID))
 	if err != nil {
@@ -90,7 +90,7 @@ func hide(dev *os.Root, files ...string) error {
 	return nil
 }
 
-// dev is the machine's /dev, or nil when it does not run.
+// dev returns the machine's /dev, or nil when the machine does not run.
 func (s *server) dev(ctx context.Context) (*os.Root, error) {
 	state, pid, err := s.driver.runc.state(ctx, s.Spec.ID)
 	if err != nil || state != machine.Running {
@@ -105,8 +105,8 @@ func (s *server) dev(ctx context.Context) (*os.Root, error) {
 	return root.OpenRoot("dev")
 }
 
-// AttachVolume gives the volume the next free device name; a machine that does
-// not run sees it when it does.
+// AttachVolume gives the volume the next free device name; a machine that does not run sees it at
+// its next start.
 func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string, error) {
 	defer d.Lock(id)()
 	s, err := d.Load(id)
@@ -126,8 +126,8 @@ func (d *Driver) AttachVolume(ctx context.Context, id, volumeID string) (string,
 	return "/dev/" + machine.DeviceName(slot), nil
 }
 
-// DetachVolume removes the device. It is an error, to be tried again, while
-// the machine has the volume mounted: on two machines it would be destroyed.
+// DetachVolume removes the device. It fails while the machine has the volume mounted, and can be
+// retried: a volume mounted on two machines would be destroyed.
 func (d *Driver) DetachVolume(ctx context.Context, id, volumeID string) error {
 	defer d.Lock(id)()
 	s, err := d.Load(id)

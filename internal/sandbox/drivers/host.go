@@ -15,26 +15,26 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/site"
 )
 
-// Driver makes machines of one kind.
+// Driver runs machines of one kind.
 type Driver interface {
 	machine.Machines
-	// Has tells whether a machine is this driver's.
+	// Has reports whether a machine is this driver's.
 	Has(id string) bool
 	// End ends all machines on the host; their disks stay.
 	End(ctx context.Context) error
-	// Restore puts settings of the host back.
+	// Restore restores settings of the host.
 	Restore() error
 }
 
-// VolumeUser is what drivers add whose machines must be told when a volume grows.
+// VolumeUser is what a driver also implements if its machines must be told when a volume grows.
 type VolumeUser interface {
-	// Users are the machines that have a volume.
+	// Users returns the machines that have a volume.
 	Users(volume string) ([]string, error)
-	// Grow tells a machine that its volume has so many bytes now.
+	// Grow tells a machine the new size of its volume in bytes.
 	Grow(ctx context.Context, id, volume string, size int64) error
 }
 
-// Host is machine.Host of several drivers at one site.
+// Host implements machine.Host for several drivers at one site.
 type Host struct {
 	*site.Site
 	name    string
@@ -46,13 +46,13 @@ var (
 	_ machine.Ender = (*Host)(nil)
 )
 
-// New returns the host whose machines have the driver of that name, unless they ask for
-// another one.
+// New returns a host whose machines have the driver with that name, unless they ask for another
+// one.
 func New(place *site.Site, name string, all map[string]Driver) *Host {
 	return &Host{Site: place, name: name, drivers: all}
 }
 
-// Name is that of the sandbox's own driver.
+// Name returns the name of the sandbox's own driver.
 func (h *Host) Name() string { return h.name }
 
 // Machines returns the machines of all drivers.
@@ -61,9 +61,9 @@ func (h *Host) Machines() machine.Machines { return machines{h} }
 // Volumes returns the volumes of the site.
 func (h *Host) Volumes() machine.Volumes { return volumes{h.Site.Volumes(), h} }
 
-// Shutdown ends everything on the host: machines, networks, load balancers, devices and
-// mounts, also what an earlier process left, and puts settings back. The folder with
-// disks and volumes stays, and machines start from it. It tries all.
+// Shutdown ends everything on the host: machines, networks, load balancers, devices and mounts,
+// also what an earlier process left, and restores settings. The folder with disks and volumes
+// stays, and machines start from it. An error does not stop it.
 func (h *Host) Shutdown(ctx context.Context) error {
 	err := h.Close()
 	for _, name := range h.names() {
@@ -95,7 +95,7 @@ func (h *Host) choose(wanted string) (Driver, error) {
 	return nil, &machine.Refusal{Reason: fmt.Sprintf("The flavor or the image asks for the driver %q; this sandbox has %s.", wanted, strings.Join(h.names(), ", "))}
 }
 
-// of is the driver that has a machine, or the sandbox's own if none has.
+// of returns the driver that has a machine, or the sandbox's own driver if none has it.
 func (h *Host) of(id string) Driver {
 	for _, d := range h.drivers {
 		if d.Has(id) {
@@ -105,7 +105,7 @@ func (h *Host) of(id string) Driver {
 	return h.drivers[h.name]
 }
 
-// volumes tells machines of growing volumes.
+// volumes tells machines when their volumes grow.
 type volumes struct {
 	machine.Volumes
 	host *Host
@@ -121,7 +121,7 @@ func (v volumes) ExtendVolume(ctx context.Context, id string, size int) error {
 	return v.users(id, func(u VolumeUser, server string) error { return u.Grow(ctx, server, id, int64(size)*gib) })
 }
 
-// DeleteVolume removes the volume; it is an error while a machine has it.
+// DeleteVolume removes the volume; it fails while a machine has it.
 func (v volumes) DeleteVolume(ctx context.Context, id string) error {
 	err := v.users(id, func(_ VolumeUser, server string) error {
 		return fmt.Errorf("deleting volume %s: server %s has it", id, server)

@@ -19,7 +19,7 @@ var (
 	_ machine.Snapshotter = machines{}
 )
 
-// Create makes the machine with the driver that it asks for.
+// Create creates the machine with the driver that it asks for.
 func (m machines) Create(ctx context.Context, spec machine.Spec) error {
 	d, err := m.choose(spec.Driver)
 	if err != nil {
@@ -74,7 +74,7 @@ func (m machines) DetachPort(ctx context.Context, id, portID string) error {
 	return m.of(id).DetachPort(ctx, id, portID)
 }
 
-// Pause halts a machine, if its driver can.
+// Pause pauses a machine, if its driver can.
 func (m machines) Pause(ctx context.Context, id string) error {
 	if d, ok := m.of(id).(machine.Pauser); ok {
 		return d.Pause(ctx, id)
@@ -99,7 +99,7 @@ func (m machines) SetAside(ctx context.Context, id string) error {
 	return d.Delete(ctx, id)
 }
 
-// BringBack has the kept machine again. A rescued machine is one of the same driver.
+// BringBack restores the machine that was set aside. A rescued machine has the same driver.
 func (m machines) BringBack(ctx context.Context, spec machine.Spec) error {
 	d := m.of(spec.ID)
 	if r, ok := d.(machine.Rescuer); ok {
@@ -108,8 +108,7 @@ func (m machines) BringBack(ctx context.Context, spec machine.Spec) error {
 	return d.Delete(ctx, spec.ID)
 }
 
-// Resize gives a machine a size, if its driver can. No machine becomes one of another
-// driver.
+// Resize gives a machine a new size, if its driver can. It never changes the driver of a machine.
 func (m machines) Resize(ctx context.Context, spec machine.Spec) error {
 	wanted, err := m.choose(spec.Driver)
 	if err != nil {
@@ -125,7 +124,7 @@ func (m machines) Resize(ctx context.Context, spec machine.Spec) error {
 	return nil
 }
 
-// Snapshot reads the disk of a machine, or is machine.ErrNoDisk if its driver cannot.
+// Snapshot reads the disk of a machine; if its driver cannot, the error is machine.ErrNoDisk.
 func (m machines) Snapshot(ctx context.Context, id string) (io.ReadCloser, error) {
 	if d, ok := m.of(id).(machine.Snapshotter); ok {
 		return d.Snapshot(ctx, id)

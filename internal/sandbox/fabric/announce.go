@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// outside are the addresses that a router has on its external network.
+// outside returns the addresses that a router has on its external network.
 func outside(r machine.Router) []netip.Addr {
 	var all []netip.Addr
 	for _, a := range r.Gateway.Addresses {

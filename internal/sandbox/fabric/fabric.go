@@ -1,8 +1,7 @@
-// Package fabric carries the networks of the sandbox on this host. Each
-// network is a bridge in a network namespace of its own, each router a
-// namespace with forwarding and NAT, and filters of ports are nftables rules
-// beside the bridge. Only one link per external network, with its address and
-// route, is in the host's namespace.
+// Package fabric carries the networks of the sandbox on this host. Each network is a bridge in a
+// network namespace of its own, each router a namespace with forwarding and NAT, and the filters of
+// ports are nftables rules next to the bridge. Only one link per external network, with its address
+// and route, is in the host's namespace.
 package fabric
 
 import (
@@ -37,26 +36,26 @@ const (
 // MetadataAddress is where machines find the metadata service.
 const MetadataAddress = "169.254.169.254"
 
-// routeProtocol marks routes that the fabric made, so that those no longer
-// wanted are told from others (rtnetlink(7); 4 and up are free to use).
+// routeProtocol marks routes that the fabric has added, to tell those that are no longer wanted
+// from routes of others (rtnetlink(7); 4 and up are free to use).
 const routeProtocol netlink.RouteProtocol = 83
 
 // Options say where a fabric is.
 type Options struct {
-	// Dir has the names of its namespaces.
+	// Dir has the files of the fabric's namespaces.
 	Dir string
-	// Tag tells the host's links of this sandbox from those of another.
+	// Tag tells the host's links of this sandbox from links of another sandbox.
 	Tag string
-	// Host is the network namespace that external networks are connected to;
-	// empty is that of the process.
+	// Host is the network namespace that external networks are connected to; empty means the
+	// namespace of the process.
 	Host string
 }
 
-// Fabric is machine.Fabric on this host.
+// Fabric implements machine.Fabric on this host.
 type Fabric struct {
 	Options
 
-	// mu keeps operations apart: they are short, and most touch two namespaces.
+	// mu makes operations run one at a time: they are short, and most touch two namespaces.
 	mu       sync.Mutex
 	networks map[string]machine.Network
 	filters  map[string]machine.Filter
@@ -66,8 +65,7 @@ type Fabric struct {
 
 var _ machine.Fabric = (*Fabric)(nil)
 
-// New returns a fabric. What an earlier process left is adopted when it is
-// applied again.
+// New returns a fabric. It adopts what an earlier process left when that is applied again.
 func New(o Options) *Fabric {
 	if o.Host == "" {
 		o.Host = "/proc/self/ns/net"
@@ -78,14 +76,14 @@ func New(o Options) *Fabric {
 
 func (f *Fabric) space(kind, id string) string { return filepath.Join(f.Dir, kind+filepath.Base(id)) }
 
-// Space is the name of a network's namespace.
+// Space returns the name of a network's namespace.
 func (f *Fabric) Space(networkID string) string { return f.space(netSpace, networkID) }
 
-// networkTime is how long a port waits for its network: machines and load balancers can be
-// faster than it, after a start of the sandbox and right after it was made.
+// networkTime is how long a port waits for its network: machines and load balancers can be ready
+// before their network, after a start of the sandbox and right after the network was created.
 const networkTime = 10 * time.Second
 
-// await returns when a network is there.
+// await waits until a network exists.
 func (f *Fabric) await(ctx context.Context, networkID string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, networkTime, fmt.Errorf("network %s is not there yet", networkID))
 	defer cancel()
@@ -112,8 +110,8 @@ func (f *Fabric) Listen(ctx context.Context, networkID, network, address string)
 	return l, nil
 }
 
-// Shutdown removes everything that the fabric has on the host, also what an
-// earlier process made.
+// Shutdown removes everything that the fabric has on the host, also what an earlier process
+// created.
 func (f *Fabric) Shutdown(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +132,7 @@ func (f *Fabric) Shutdown(context.Context) error {
 	return err
 }
 
-// Sweep removes the networks and routers of an earlier process that are not to
-// be kept.
+// Sweep removes the networks and routers of an earlier process that are not in the lists to keep.
 func (f *Fabric) Sweep(ctx context.Context, networks, routers map[string]bool) error {
 	entries, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +149,7 @@ func (f *Fabric) Sweep(ctx context.Context, networks, routers map[string]bool) e
 	return err
 }
 
-// at returns a netlink handle of a namespace, and the namespace.
+// at returns a netlink handle for a namespace, and the namespace.
 func at(space string) (*netlink.Handle, netns.NsHandle, error) {
 	ns, err := netns.GetFromPath(space)
 	if err != nil {
@@ -166,7 +163,7 @@ func at(space string) (*netlink.Handle, netns.NsHandle, error) {
 	return h, ns, nil
 }
 
-// inside runs do with a handle of a namespace.
+// inside runs do with a netlink handle for a namespace.
 func inside(space string, do func(h *netlink.Handle) error) error {
 	h, ns, err := at(space)
 	if err != nil {
@@ -191,13 +188,13 @@ func settings(space string, values map[string]string) error {
 	})
 }
 
-// short makes a name that fits a link (15 characters) of long ones.
+// short turns long names into a name that is short enough for a link (15 characters).
 func short(prefix string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "/")))
 	return prefix + hex.EncodeToString(sum[:])[:12-len(prefix)]
 }
 
-// tap names the network's end of a port as Neutron does.
+// tap returns the name of the network's end of a port, as in Neutron.
 func tap(portID string) string { return "tap" + portID[:min(11, len(portID))] }
 
 func missing(err error) bool {

@@ -16,19 +16,18 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// How a packet finds the rules of its ports: the bridge table notes in the
-// packet's mark through which port it came (upper half) and leaves (lower
-// half), by the numbers of their links. With bridge-nf-call-iptables the packet
-// then passes the inet table, which has connection tracking and jumps by mark.
-// (Connection tracking in the bridge family itself is a kernel option that
-// few have.)
+// How a packet finds the rules of its ports: the bridge table records in the packet's mark through
+// which port the packet came (upper half) and through which it leaves (lower half), by the numbers
+// of the ports' links. With bridge-nf-call-iptables the packet then passes the inet table, which
+// has connection tracking and jumps by mark. (Connection tracking in the bridge family itself is a
+// kernel option that few have.)
 const (
 	fromMask = 0xffff0000
 	toMask   = 0x0000ffff
 )
 
-// tables are the fabric's in a network's namespace. The maps lead from a
-// link's number or a mark to the chain of a port.
+// tables are the tables of the fabric in a network's namespace. The maps give the chain of a port
+// for the number of its link or a mark.
 type tables struct {
 	bridge, inet     *nftables.Table
 	from, to         *nftables.Set // bridge: by link
@@ -58,7 +57,7 @@ func networkTables() tables {
 	return t
 }
 
-// baseRules makes what all ports of a network share.
+// baseRules writes the rules that all ports of a network share.
 func baseRules(space string, mac net.HardwareAddr) error {
 	return change(space, func(c *nftables.Conn) error {
 		t := networkTables()
@@ -90,8 +89,8 @@ func baseRules(space string, mac net.HardwareAddr) error {
 	})
 }
 
-// ApplyFilter sets which traffic a port lets through. For a port that is not
-// plugged it is kept until then.
+// ApplyFilter sets which traffic a port lets through. For a port that is not plugged yet, the
+// filter is kept until it is.
 func (f *Fabric) ApplyFilter(_ context.Context, filter machine.Filter) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,8 +101,8 @@ func (f *Fabric) ApplyFilter(_ context.Context, filter machine.Filter) error {
 	return nil
 }
 
-// DeleteFilter forgets the filter of a port. Its rules are of a link that has
-// been removed, and the numbers of links are not used again.
+// DeleteFilter forgets the filter of a port. Its rules belong to a link that has been removed, and
+// the numbers of links are not used again.
 func (f *Fabric) DeleteFilter(_ context.Context, portID string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,8 +147,8 @@ type portRules struct {
 	tables
 	filter machine.Filter
 	link   uint32
-	// sets is the number of the last set of this change. The library would
-	// number them by a variable that is not safe for goroutines.
+	// sets is the number of the last set of this change. The library would number the sets with a
+	// variable that is not safe for concurrent use.
 	sets *uint32
 }
 
@@ -166,7 +165,7 @@ func (p portRules) rule(c *nftables.Chain, parts ...expression) {
 	p.AddRule(&nftables.Rule{Table: c.Table, Chain: c, Exprs: join(parts...)})
 }
 
-// lead makes a map lead to a chain.
+// lead adds an element to a map that jumps to a chain.
 func (p portRules) lead(m *nftables.Set, key uint32, c *nftables.Chain) error {
 	return p.SetAddElements(m, []nftables.SetElement{{Key: native(key),
 		VerdictData: &expr.Verdict{Kind: expr.VerdictJump, Chain: c.Name}}})
@@ -200,8 +199,8 @@ func (p portRules) write() error {
 	return nil
 }
 
-// senders drops what comes from an address that is not the port's: a MAC
-// first, then each address with any of those MACs.
+// senders drops packets from addresses that are not the port's: it checks the MAC first, then
+// allows each address with any of those MACs.
 func (p portRules) senders(c *nftables.Chain) error {
 	macs := []nftables.SetElement{}
 	var addresses []netip.Prefix
@@ -258,15 +257,14 @@ func (p portRules) anonymous(t *nftables.Table, key nftables.SetDatatype, interv
 	return s, p.AddSet(s, elements)
 }
 
-// linkLocal is the IPv6 address that a machine makes of its MAC (RFC 4291,
-// appendix A).
+// linkLocal returns the IPv6 address that a machine derives from its MAC (RFC 4291, appendix A).
 func linkLocal(mac net.HardwareAddr) netip.Prefix {
 	a := [16]byte{0: 0xfe, 1: 0x80, 8: mac[0] ^ 2, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5]}
 	return netip.PrefixFrom(netip.AddrFrom16(a), 128)
 }
 
-// allow writes the rules of one direction: what matches goes on, the rest ends
-// here. Answers have passed before, as parts of known connections.
+// allow writes the rules of one direction: packets that match pass, the rest is dropped. Answers
+// have passed before, as parts of known connections.
 func (p portRules) allow(c *nftables.Chain, ingress bool) error {
 	p.rule(c, metaIs(expr.MetaKeyNFPROTO, []byte{unix.NFPROTO_IPV6}), metaIs(expr.MetaKeyL4PROTO, []byte{unix.IPPROTO_ICMPV6}),
 		payload(expr.PayloadBaseTransportHeader, 0, 1), expression{&expr.Range{Op: expr.CmpOpEq, Register: 1,

@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/machine"
 )
 
-// protocols are the names that Neutron knows (API reference, security group
-// rules).
+// protocols are the names of protocols that Neutron knows (API reference, security group rules).
 func protocols() map[string]byte {
 	return map[string]byte{
 		"ah": unix.IPPROTO_AH, "dccp": unix.IPPROTO_DCCP, "egp": unix.IPPROTO_EGP, "esp": unix.IPPROTO_ESP,
@@ -33,7 +32,7 @@ func protocol(name string) (byte, error) {
 	return byte(n), nil
 }
 
-// match is the condition of a rule; nil when nothing can match it.
+// match returns the condition of a rule; nil when nothing can match it.
 func (p portRules) match(c *nftables.Chain, r machine.Rule) (expression, error) {
 	f := ip4()
 	if r.IPv6 {
@@ -78,8 +77,8 @@ func ports(proto byte, r machine.Rule) expression {
 	return nil
 }
 
-// remotes adds the other side's addresses: a network, or those of the members
-// of a group. A group without members matches nothing.
+// remotes adds the addresses of the other side: a network, or the addresses of the members of a
+// group. A group without members matches nothing.
 func (p portRules) remotes(c *nftables.Chain, m expression, f family, r machine.Rule) (expression, error) {
 	for _, remote := range r.Remotes {
 		if remote.IsValid() && remote.Bits() == 0 && remote.Addr().Is6() == r.IPv6 {

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// fromOutside marks packets that came in by the gateway.
+	// fromOutside marks packets that came in through the gateway.
 	fromOutside = 2
 	// statusDNAT is IPS_DST_NAT (linux/netfilter/nf_conntrack_common.h).
 	statusDNAT = 1 << 5
 )
 
-// translate writes the router's NAT: floating IPs both ways, and its own
-// address for the rest when it has SNAT. What is passed on comes before the floating IP's address.
+// translate writes the router's NAT: floating IPs in both directions, and the router's own address
+// for the rest when it has SNAT. The rules of a PassOn precede the rule for the floating IP's
+// address.
 func (f *Fabric) translate(space string, r machine.Router) error {
 	return change(space, func(c *nftables.Conn) error {
 		t := &nftables.Table{Name: table, Family: nftables.TableFamilyIPv4}

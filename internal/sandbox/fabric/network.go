@@ -16,8 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// ApplyNetwork makes the network's bridge, and the link to the host of an
-// external one.
+// ApplyNetwork creates the network's bridge and, for an external network, the link to the host.
 func (f *Fabric) ApplyNetwork(_ context.Context, n machine.Network) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,8 +41,7 @@ func (f *Fabric) ApplyNetwork(_ context.Context, n machine.Network) error {
 	return nil
 }
 
-// networkSettings let filters see what goes over the bridge, and keep the
-// namespace from routing.
+// networkSettings let filters see what passes the bridge, and prevent the namespace from routing.
 var networkSettings = map[string]string{
 	"bridge/bridge-nf-call-iptables":  "1",
 	"bridge/bridge-nf-call-ip6tables": "1",
@@ -90,7 +88,7 @@ func ensureBridge(h *netlink.Handle, n machine.Network) error {
 	return ensureRoutes(h, link, subnetRoutes(n, link))
 }
 
-// subnetRoutes lead answers of the metadata service back.
+// subnetRoutes returns the routes for answers of the metadata service.
 func subnetRoutes(n machine.Network, link netlink.Link) []netlink.Route {
 	var routes []netlink.Route
 	for _, s := range n.Subnets {
@@ -102,7 +100,7 @@ func subnetRoutes(n machine.Network, link netlink.Link) []netlink.Route {
 	return routes
 }
 
-// ensureRoutes makes the fabric's routes over a link those that are wanted.
+// ensureRoutes changes the fabric's routes over a link to the wanted ones.
 func ensureRoutes(h *netlink.Handle, link netlink.Link, want []netlink.Route) error {
 	keep := map[string]bool{}
 	for _, r := range want {
@@ -150,7 +148,7 @@ func (f *Fabric) DeleteNetwork(_ context.Context, id string) error {
 	return nil
 }
 
-// alias is how the host's end of an external network says whose it is.
+// alias returns the alias of the host's end of an external network, which says whose it is.
 func (f *Fabric) alias(networkID string) string { return "slipway/" + f.Tag + "/" + networkID }
 
 // applyUplink connects an external network to the host, which gets the
@@ -204,8 +202,8 @@ func (f *Fabric) makeUplink(host *netlink.Handle, space netns.NsHandle, name str
 	return link, err
 }
 
-// removeUplinks removes the host's link to a network, or to all when id is
-// empty; addresses and routes go with it.
+// removeUplinks removes the host's link to a network, or the links to all networks when id is
+// empty, with their addresses and routes.
 func (f *Fabric) removeUplinks(id string) error {
 	host, hostSpace, err := at(f.Host)
 	if err != nil {

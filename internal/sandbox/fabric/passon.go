@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// PassOn is what routers send on to others when it comes to a floating IP of an address: each
-// connection to one of the members of its port, with the client's address.
+// PassOn says which connections to a floating IP of an address the routers pass on: each goes to
+// one of the members of its port, and keeps the client's address.
 type PassOn struct {
 	NetworkID string
 	Address   netip.Addr
@@ -25,15 +25,15 @@ type PassOn struct {
 // PassOnPort is one port of a PassOn. Without members, and for clients outside AllowedCIDRs, the
 // connection goes to the address itself.
 type PassOnPort struct {
-	// Protocol is a name that Neutron knows, as "tcp".
+	// Protocol is a name that Neutron knows, such as "tcp".
 	Protocol     string
 	Port         int
 	AllowedCIDRs []netip.Prefix
 	Members      []netip.AddrPort
 }
 
-// PassOn sets what the routers of an address send on; without ports, nothing. Connections that
-// exist keep their member.
+// PassOn sets which connections the routers of an address pass on; without ports, none. Connections
+// that exist keep their member.
 func (f *Fabric) PassOn(_ context.Context, id string, p PassOn) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,18 +56,18 @@ func (f *Fabric) PassOn(_ context.Context, id string, p PassOn) error {
 	return nil
 }
 
-// translates tells whether a router has a floating IP for the address.
+// translates reports whether a router has a floating IP for the address.
 func translates(r machine.Router, p PassOn) bool {
 	return slices.ContainsFunc(r.Translations, func(t machine.Translation) bool { return leads(r, t, p) })
 }
 
-// leads tells whether a translation of a router leads to the address: other networks can have
-// the same.
+// leads reports whether a translation of a router leads to the address: other networks can have the
+// same address.
 func leads(r machine.Router, t machine.Translation, p PassOn) bool {
 	return t.Fixed == p.Address && slices.ContainsFunc(r.Interfaces, func(i machine.Port) bool { return i.NetworkID == p.NetworkID })
 }
 
-// membersOf are the rules that send what comes to a translation on to members.
+// membersOf returns the rules that pass connections to a translation on to members.
 func (f *Fabric) membersOf(r machine.Router, t machine.Translation) ([]expression, error) {
 	var rules []expression
 	for _, p := range f.passOns {
@@ -90,7 +90,8 @@ func (f *Fabric) membersOf(r machine.Router, t machine.Translation) ([]expressio
 	return rules, nil
 }
 
-// senders match the clients that may connect: all, or those of a list.
+// senders returns expressions that match the clients that may connect: all clients, or those of a
+// list.
 func senders(allowed []netip.Prefix) []expression {
 	if len(allowed) == 0 {
 		return []expression{nil}
@@ -107,7 +108,8 @@ func senders(allowed []netip.Prefix) []expression {
 	return from
 }
 
-// toMembers takes one member of those that are left with the same chance.
+// toMembers returns a rule for each member; each rule takes one of the members that are left, all
+// with the same chance.
 func toMembers(what expression, members []netip.AddrPort) []expression {
 	var rules []expression
 	for i, m := range members {

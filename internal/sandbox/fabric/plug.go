@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// Plug is a port and where its other end is.
+// Plug is a port and the place of its other end.
 type Plug struct {
 	// Space is the file of a network namespace, Name the link's name in it.
 	Space, Name string
 	Port        machine.Port
-	// Extra are addresses that the link has besides the port's.
+	// Extra are addresses that the link has in addition to the port's.
 	Extra []netip.Prefix
-	// Host adds what a machine is told by DHCP elsewhere: the gateways, the
-	// subnets' routes and the one to the metadata service.
+	// Host adds what a machine gets by DHCP elsewhere: the gateways, the routes of the subnets and
+	// the route to the metadata service.
 	Host bool
-	// Wait makes it return when packets get through; the kernel may take a
-	// second for that, which a machine needs to boot anyway.
+	// Wait makes Plug wait until packets get through, for which the kernel may need a second; a
+	// machine takes that long to boot anyway.
 	Wait bool
 }
 
@@ -71,7 +71,7 @@ func (f *Fabric) plug(p Plug) error {
 	return inside(f.Space(p.Port.NetworkID), func(h *netlink.Handle) error { return ready(h, tap(p.Port.ID)) })
 }
 
-// readyTime is more than the kernel delays changes of links (linkwatch: 1 s).
+// readyTime is longer than the kernel delays changes of links (linkwatch: 1 s).
 const readyTime = 3 * time.Second
 
 // ready waits until the bridge forwards what a link sends.
@@ -90,7 +90,7 @@ func ready(h *netlink.Handle, name string) error {
 	}
 }
 
-// wire makes the pair of links, unless the port has it already.
+// wire creates the pair of links, unless the port has it already.
 func (f *Fabric) wire(network *netlink.Handle, p Plug, mac net.HardwareAddr) error {
 	h, ns, err := at(p.Space)
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *Fabric) wire(network *netlink.Handle, p Plug, mac net.HardwareAddr) err
 	return addPair(network, pair{Name: tap(p.Port.ID), Peer: p.Name, PeerSpace: ns, PeerMAC: mac, MTU: p.Port.MTU})
 }
 
-// address makes the far end's addresses and routes those that are wanted.
+// address changes the addresses and routes of the far end to the wanted ones.
 func (f *Fabric) address(h *netlink.Handle, p Plug) error {
 	if err := up(h, "lo", p.Name); err != nil {
 		return err
@@ -134,8 +134,9 @@ func (f *Fabric) address(h *netlink.Handle, p Plug) error {
 	return ensureRoutes(h, link, hostRoutes(p, link.Attrs().Index))
 }
 
-// ensureAddresses takes unwanted addresses away first: where the kernel does not promote
-// secondary ones (promote_secondaries), all of a subnet end with the first of it.
+// ensureAddresses changes the addresses of a link to the wanted ones. It removes unwanted ones
+// first: if the kernel does not promote secondary addresses (promote_secondaries), all addresses of
+// a subnet are removed with the first one.
 func ensureAddresses(h *netlink.Handle, link netlink.Link, want []netip.Prefix) error {
 	keep := map[string]bool{}
 	for _, a := range want {
@@ -161,8 +162,8 @@ func ensureAddresses(h *netlink.Handle, link netlink.Link, want []netip.Prefix) 
 	return nil
 }
 
-// hostRoutes are those of a machine's link. Later links lose against earlier
-// ones where both lead to the same place.
+// hostRoutes returns the routes of a machine's link. If two links have a route to the same
+// destination, the earlier link is preferred.
 func hostRoutes(p Plug, index int) []netlink.Route {
 	metadata := netip.MustParsePrefix(MetadataAddress + "/32")
 	routes := []netlink.Route{{LinkIndex: index, Dst: ipNet(metadata), Scope: unix.RT_SCOPE_LINK, Priority: index}}
@@ -188,7 +189,7 @@ func zero(a netip.Addr) netip.Addr {
 	return netip.IPv4Unspecified()
 }
 
-// Unplug removes a port's link. One that is not there is no error.
+// Unplug removes a port's link. It is no error if there is none.
 func (f *Fabric) Unplug(_ context.Context, p machine.Port) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -202,8 +203,8 @@ func (f *Fabric) Unplug(_ context.Context, p machine.Port) error {
 	return nil
 }
 
-// removeOthers removes the links of a namespace that have a prefix and are
-// not named.
+// removeOthers removes the links of a namespace whose names have one of the prefixes and are not in
+// keep.
 func removeOthers(h *netlink.Handle, keep map[string]bool, prefixes ...string) error {
 	links, err := h.LinkList()
 	if err != nil {

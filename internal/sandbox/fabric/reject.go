@@ -16,7 +16,7 @@ import (
 // portUnreachable is a code of ICMP (RFC 792).
 const portUnreachable = 3
 
-// isolated tells whether the host drops what goes beyond it.
+// isolated reports whether the host drops packets to destinations beyond it.
 func (f *Fabric) isolated() bool {
 	var forward []byte
 	err := namespace.Do(f.Host, func() (err error) {
@@ -26,9 +26,8 @@ func (f *Fabric) isolated() bool {
 	return err == nil && strings.TrimSpace(string(forward)) == "0"
 }
 
-// refuseNames makes a router answer at once that a name server out there is
-// not reachable, where the host would say nothing: a machine waits long for
-// each name otherwise, already while it boots.
+// refuseNames makes a router answer at once that a name server outside is not reachable, if the
+// host would not answer: otherwise a machine waits long for each name, even while it boots.
 func (f *Fabric) refuseNames(space string, r machine.Router) error {
 	return change(space, func(c *nftables.Conn) error {
 		t := &nftables.Table{Name: table + "-names", Family: nftables.TableFamilyIPv4}

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// Links of a router are named as Neutron does: interfaces qr-, gateway qg-.
+// Links of a router have the names that Neutron uses: interfaces qr-, gateway qg-.
 func interfaceName(portID string) string { return "qr-" + portID[:min(11, len(portID))] }
 func gatewayName(portID string) string   { return "qg-" + portID[:min(11, len(portID))] }
 
@@ -30,8 +30,7 @@ var routerSettings = map[string]string{
 	"ipv4/icmp_ratelimit":             "0", // as in networks
 }
 
-// ApplyRouter makes the router's interfaces, routes and translations what they
-// are to be.
+// ApplyRouter changes the router's interfaces, routes and translations to the wanted ones.
 func (f *Fabric) ApplyRouter(_ context.Context, r machine.Router) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,8 +85,8 @@ func (f *Fabric) plugRouter(space string, r machine.Router) error {
 	return inside(space, func(h *netlink.Handle) error { return removeOthers(h, keep, "qr-", "qg-") })
 }
 
-// routeRouter sets the default route and the extra routes. Those of a link
-// are made on the link whose subnet their next hop is in.
+// routeRouter sets the default route and the extra routes. An extra route is added to the link
+// whose subnet has its next hop.
 func routeRouter(h *netlink.Handle, r machine.Router) error {
 	ports := append([]machine.Port(nil), r.Interfaces...)
 	names := map[string]string{}
@@ -121,7 +120,7 @@ func routeRouter(h *netlink.Handle, r machine.Router) error {
 	return nil
 }
 
-// DeleteRouter removes the router; its ports go with it.
+// DeleteRouter removes the router and its ports.
 func (f *Fabric) DeleteRouter(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -59,7 +59,7 @@ func in(s *nftables.Set, invert bool) expression {
 	return expression{&expr.Lookup{SourceRegister: 1, SetName: s.Name, SetID: s.ID, Invert: invert}}
 }
 
-// toChain jumps to the chain that a map has for register 1.
+// toChain jumps to the chain that a map has for the value of register 1.
 func toChain(m *nftables.Set) expression {
 	return expression{&expr.Lookup{SourceRegister: 1, DestRegister: 0, IsDestRegSet: true, SetName: m.Name, SetID: m.ID}}
 }
@@ -91,7 +91,7 @@ func ifName(name string) []byte {
 	return b
 }
 
-// family is how one version of IP looks to nftables.
+// family describes one version of IP for nftables.
 type family struct {
 	proto          byte
 	ether          []byte
@@ -107,8 +107,8 @@ func ip6() family {
 	return family{unix.NFPROTO_IPV6, []byte{0x86, 0xdd}, 16, 8, 24, nftables.TypeIP6Addr}
 }
 
-// intervals turns prefixes of one family into elements of an interval set:
-// prefixes nest or are apart, so leaving out those inside others is enough.
+// intervals turns prefixes of one family into elements of an interval set: two prefixes are either
+// nested or disjoint, so leaving out those inside others is enough.
 func intervals(prefixes []netip.Prefix, v6 bool) []nftables.SetElement {
 	var mine []netip.Prefix
 	for _, p := range prefixes {
@@ -142,7 +142,7 @@ func intervals(prefixes []netip.Prefix, v6 bool) []nftables.SetElement {
 	return elements
 }
 
-// after is the first address behind a prefix, or nil behind the last of all.
+// after returns the first address after a prefix, or nil if there is none.
 func after(p netip.Prefix) []byte {
 	b := p.Addr().AsSlice()
 	bits := p.Bits()

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/namespace"
 )
 
-// Tap makes the network's end of a port a tap device, for a virtual machine that has
-// the returned file as its card's other end. The device ends when the last process
-// closes the file. It waits for the network.
+// Tap creates a tap device as the network's end of a port, for a virtual machine that uses the
+// returned file as the other end, its network card. The device ends when the last process closes
+// the file. It waits for the network.
 func (f *Fabric) Tap(ctx context.Context, p machine.Port) (*os.File, error) {
 	if err := f.await(ctx, p.NetworkID); err != nil {
 		return nil, fmt.Errorf("making a tap device for port %s: %w", p.ID, err)
@@ -57,8 +57,8 @@ func (f *Fabric) tap(p machine.Port) (*os.File, error) {
 	return file, nil
 }
 
-// openTap makes the device. Its packets have a header that lets a guest leave
-// checksums and segmentation to others (virtio), as the links of containers do.
+// openTap creates the device. Its packets have a header with which a guest leaves checksums and
+// segmentation to others (virtio), like the links of containers do.
 func openTap(space, name string) (*os.File, error) {
 	var fd int
 	err := namespace.Do(space, func() (err error) {
@@ -99,15 +99,15 @@ func toBridge(h *netlink.Handle, name string, mtu int) error {
 	return h.LinkSetMaster(link, br)
 }
 
-// bridgeMAC is the address of a network's bridge. Without one of its own a bridge
-// takes that of a link, and changes it when the link goes.
+// bridgeMAC returns the MAC of a network's bridge. A bridge without a MAC of its own takes the one
+// of a link, and changes it when that link is removed.
 func bridgeMAC(networkID string) net.HardwareAddr {
 	sum := sha256.Sum256([]byte(networkID))
 	return net.HardwareAddr{0x02, sum[0], sum[1], sum[2], sum[3], sum[4]}
 }
 
-// metadataRule hands packets to the metadata service over to the bridge, whoever they
-// are sent to: virtual machines have no route to it but the default one.
+// metadataRule gives packets for the metadata service to the bridge, whatever their MAC address:
+// virtual machines reach it only by the default route.
 func metadataRule(mac net.HardwareAddr) expression {
 	return join(metaIs(expr.MetaKeyPROTOCOL, []byte{8, 0}),
 		payload(expr.PayloadBaseNetworkHeader, 16, 4), cmp(expr.CmpOpEq, net.ParseIP(MetadataAddress).To4()),

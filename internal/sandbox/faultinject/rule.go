@@ -1,6 +1,6 @@
-// Package faultinject makes the sandbox fail where a test or a person wants
-// it to: calls of the APIs, and machines, quotas, scheduling, load balancers
-// and tokens, as rules that are listed, counted and removed.
+// Package faultinject makes the sandbox fail where a test or a person wants it to: API calls,
+// machines, quotas, scheduling, load balancers and tokens. Faults are rules that are listed,
+// counted and removed.
 package faultinject
 
 import (
@@ -37,7 +37,7 @@ func Kinds() []Kind {
 	return []Kind{API, NoBoot, NoNetwork, DiskFull, SlowDisk, Quota, NoValidHost, BalancerError, TokenExpiry}
 }
 
-// Rule says when something fails and how. An empty condition holds always.
+// Rule says when something fails and how. An empty condition always holds.
 type Rule struct {
 	ID   string `json:"id"`
 	Kind Kind   `json:"kind"`
@@ -47,27 +47,27 @@ type Rule struct {
 	Method  string `json:"method,omitempty"`
 	// Path is a pattern below the service's address: "/v2.1/servers/*".
 	Path string `json:"path,omitempty"`
-	// Resource is a shell pattern of a resource's name: one in the path by
-	// its id, or the name in the request's body.
+	// Resource is a shell pattern for the name of a resource: of one whose id is in the path, or
+	// the name in the request's body.
 	Resource string `json:"resource,omitempty"`
 
-	// Nth lets only the n-th of the calls that match fail, from 1.
+	// Nth makes only the n-th of the matching calls fail, counted from 1.
 	Nth int `json:"nth,omitempty"`
-	// Times is after how many failures the rule rests; 0 is never.
+	// Times is the number of failures after which the rule no longer acts; 0 is no limit.
 	Times int `json:"times,omitempty"`
-	// Probability lets that share of the calls fail, chosen by Seed; 0 is all.
+	// Probability makes that share of the calls fail, chosen by Seed; 0 means all calls.
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`
 
-	// Status and Body are the answer, Body as it is; an empty one gives the
-	// service's own error body. Status 0 lets the call pass after Delay.
+	// Status and Body are the answer, Body unchanged; if it is empty, the answer has the service's
+	// own error body. Status 0 lets the call pass after Delay.
 	Status int      `json:"status,omitempty"`
 	Body   string   `json:"body,omitempty"`
 	Delay  Duration `json:"delay,omitempty"`
 	// Drop closes the connection without an answer.
 	Drop bool `json:"drop,omitempty"`
 
-	// Calls counts what matched, Hits what failed.
+	// Calls counts the matches, Hits the failures.
 	Calls int `json:"calls"`
 	Hits  int `json:"hits"`
 }
@@ -129,9 +129,8 @@ func (r Rule) matches(c Occasion) bool {
 	})
 }
 
-// count counts an occasion that matches and reports whether it fails. The
-// chance depends on seed and count alone, so that a run can be repeated and
-// goes on the same after a restart.
+// count counts an occasion that matches and reports whether it fails. The chance depends only on
+// seed and count, so that a run can be repeated and continues in the same way after a restart.
 func (r *Rule) count() bool {
 	if r.Times > 0 && r.Hits >= r.Times {
 		return false

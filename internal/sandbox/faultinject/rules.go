@@ -23,8 +23,7 @@ type Rules struct {
 	rules []*Rule
 }
 
-// Occasion is something that a rule may let fail. Names are the names of the
-// resources it is about.
+// Occasion is a call or an event that a rule may make fail. Names are the names of its resources.
 type Occasion struct {
 	Kind                  Kind
 	Service, Method, Path string
@@ -97,15 +96,14 @@ func (r *Rules) Clear() error {
 	return r.save()
 }
 
-// Hit reports whether a rule of the kind lets this fail: service is the type
-// of the asking service, names are the resources that it is about.
+// Hit reports whether a rule of the kind makes this fail: service is the type of the service that
+// asks, names are the names of the resources.
 func (r *Rules) Hit(kind Kind, service string, names ...string) bool {
 	_, hit := r.Check(Occasion{Kind: kind, Service: service, Names: names})
 	return hit
 }
 
-// Check returns the first rule that lets the occasion fail. Every rule that
-// matches counts it.
+// Check returns the first rule that makes the occasion fail. Every rule that matches counts it.
 func (r *Rules) Check(c Occasion) (Rule, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,8 +127,8 @@ func (r *Rules) Check(c Occasion) (Rule, bool) {
 	return *first, true
 }
 
-// Any reports whether a rule of the kind exists; it lets callers spare the
-// work of finding names.
+// Any reports whether a rule of the kind exists; with it, callers avoid finding names when there is
+// none.
 func (r *Rules) Any(kind Kind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

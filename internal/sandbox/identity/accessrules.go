@@ -37,8 +37,8 @@ func (k *Keystone) accessRuleRoutes() []api.Route {
 	}
 }
 
-// pickRules returns the ids of the rules asked for; a rule that the user has
-// already is used again, as in Keystone.
+// pickRules returns the ids of the rules asked for; if the user has the same rule already, it is
+// reused, as in Keystone.
 func (k *Keystone) pickRules(c *api.Call, tx *store.Tx, asked []ruleInput) ([]string, error) {
 	ids := []string{}
 	for _, in := range asked {

@@ -92,8 +92,8 @@ func (k *Keystone) showAppCred(c *api.Call) error {
 	})
 }
 
-// requireUnrestricted refuses callers that act with a restricted application
-// credential or a trust: they must not make themselves more rights.
+// requireUnrestricted refuses callers that act with a restricted application credential or a trust:
+// they must not give themselves more rights.
 func requireUnrestricted(c *api.Call) error {
 	if c.Principal.Unrestricted {
 		return nil
@@ -128,8 +128,8 @@ type appCredInput struct {
 	AccessRules  *[]ruleInput `json:"access_rules"`
 }
 
-// createAppCred makes a credential for the caller on the project of the
-// token; its secret is told this once.
+// createAppCred creates a credential for the caller on the project of the token; only this answer
+// has its secret.
 func (k *Keystone) createAppCred(c *api.Call) error {
 	if c.Principal.UserID() != c.Path("user") || c.Principal.ProjectID == "" {
 		return denied()
@@ -161,7 +161,7 @@ func (k *Keystone) createAppCred(c *api.Call) error {
 	})
 }
 
-// appCredHash is the hash of the secret, which it makes when none is asked for.
+// appCredHash returns the hash of the secret, which it generates when the request has none.
 func (k *Keystone) appCredHash(in *appCredInput) (string, error) {
 	if in.Secret != "" {
 		return k.secrets.hash(in.Secret)
@@ -194,7 +194,7 @@ func (k *Keystone) newAppCred(c *api.Call, tx *store.Tx, in appCredInput) (cred 
 	return cred, nil
 }
 
-// future reads an optional time that must not be over.
+// future reads an optional time that must not be in the past.
 func (k *Keystone) future(text string) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
@@ -206,8 +206,8 @@ func (k *Keystone) future(text string) (*time.Time, error) {
 	return &at, err
 }
 
-// pickRoles returns the ids of the roles named, of which the caller must have
-// each; none named are all that the caller has.
+// pickRoles returns the ids of the named roles, all of which the caller must have; if none is
+// named, all roles of the caller.
 func (k *Keystone) pickRoles(c *api.Call, r store.Reader, refs []reference) ([]string, error) {
 	if len(refs) == 0 {
 		return slices.Clone(c.Principal.RoleIDs), nil

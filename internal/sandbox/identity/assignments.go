@@ -31,7 +31,7 @@ func (k *Keystone) listAssignments(c *api.Call) error {
 	})
 }
 
-// flag reads a parameter that is true by being there.
+// flag reads a parameter that is true if it is present.
 func flag(query url.Values, name string) bool {
 	return query.Has(name) && !slices.Contains([]string{"0", "false", "False"}, query.Get(name))
 }
@@ -51,7 +51,7 @@ func (k *Keystone) asked(r store.Reader, a model.Assignment, query url.Values) b
 	return (!query.Has("scope.system") || a.System) && (!query.Has("scope.OS-INHERIT:inherited_to") || a.Inherited)
 }
 
-// resolve turns assignments into what they effect.
+// resolve turns assignments into their effective ones.
 func (k *Keystone) resolve(r store.Reader, all []model.Assignment) []model.Assignment {
 	seen := map[string]bool{}
 	var result []model.Assignment

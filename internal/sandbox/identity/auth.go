@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// reference names something by its id, or by its name in a domain.
+// reference names an object by its id, or by its name in a domain.
 type reference struct {
 	ID     string     `json:"id"`
 	Name   string     `json:"name"`
@@ -41,12 +41,11 @@ type authRequest struct {
 // login is what the methods of a request proved, on the way to a token.
 type login struct {
 	token model.Token
-	// parent is the token that the method token was given.
+	// parent is the token that was given to the method token.
 	parent *model.Token
 }
 
-// authenticate checks every method of a request. Each has to succeed, and all
-// have to mean one user.
+// login checks every method of a request. Each has to succeed, and all have to name the same user.
 func (k *Keystone) login(in authRequest) (login, error) {
 	if len(in.Identity.Methods) == 0 {
 		return login{}, api.BadRequest("Expecting to find methods in identity. The server could not comply with the request since it is either malformed or otherwise incorrect. The client is assumed to be in error.")
@@ -125,8 +124,8 @@ func (k *Keystone) domainID(r store.Reader, ref *reference) string {
 	return ""
 }
 
-// byToken makes a token from a token: it lives no longer, and one that acts
-// for another cannot be made into something else.
+// byToken creates a token from a token: it lives no longer than that one, and a token that acts for
+// another user cannot be exchanged.
 func (k *Keystone) byToken(in authRequest, l *login) error {
 	p, err := k.Authenticate(in.Identity.Token.ID)
 	if err != nil {

@@ -9,15 +9,14 @@ import (
 // DefaultDomain is the id of the domain that every cloud has.
 const DefaultDomain = "default"
 
-// Passwords are those of the two first users.
+// Passwords are the passwords of the first two users.
 type Passwords struct {
 	Admin string `json:"admin"`
 	Demo  string `json:"demo"`
 }
 
-// Bootstrap makes what a cloud begins with: the default domain, projects and
-// users admin and demo, and the default roles. It changes nothing in a cloud
-// that has begun.
+// Bootstrap creates what a cloud begins with: the default domain, projects and users admin and
+// demo, and the default roles. It changes nothing in a cloud that has begun.
 func (k *Keystone) Bootstrap(p Passwords) error {
 	admin, err := k.secrets.hash(p.Admin)
 	if err != nil {
@@ -67,7 +66,7 @@ func (k *Keystone) bootstrapRoles(tx *store.Tx) map[string]string {
 	return ids
 }
 
-// bootstrapUser makes a user and a project of one name.
+// bootstrapUser creates a user and a project with the same name.
 func (k *Keystone) bootstrapUser(tx *store.Tx, name, hash string) (userID, projectID string) {
 	project := model.Project{ID: model.NewKeyID(), Name: name, DomainID: DefaultDomain, ParentID: DefaultDomain, Enabled: true}
 	user := model.User{ID: model.NewKeyID(), Name: name, DomainID: DefaultDomain, DefaultProjectID: project.ID, Enabled: true, Hash: hash}

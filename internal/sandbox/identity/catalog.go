@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// BaseURL stands in the address of an endpoint for the address of the cloud,
-// as the client that asks reached it.
+// BaseURL stands, in the address of an endpoint, for the address at which the client reached the
+// cloud.
 const BaseURL = "$(base_url)s"
 
 type catalogEntry struct {
@@ -47,8 +47,8 @@ func (k *Keystone) catalog(c *api.Call, r store.Reader, p *api.Principal) []cata
 	return entries
 }
 
-// expand fills in the address of an endpoint. One that needs a project is
-// left out for tokens that have none.
+// expand fills in the address of an endpoint. An endpoint that needs a project is left out for
+// tokens without one.
 func expand(c *api.Call, template string, p *api.Principal) (string, bool) {
 	url := strings.ReplaceAll(template, BaseURL, c.Base())
 	if p.ProjectID == "" && (strings.Contains(url, "project_id)s") || strings.Contains(url, "tenant_id)s")) {
@@ -74,7 +74,7 @@ func (k *Keystone) authCatalog(c *api.Call) error {
 	})
 }
 
-// authProjects lists the projects that the caller could have a token for.
+// authProjects lists the projects for which the caller could get a token.
 func (k *Keystone) authProjects(c *api.Call) error {
 	return k.reachable(c, c.Principal.UserID(), "projects")
 }
@@ -93,8 +93,8 @@ func (k *Keystone) authSystem(c *api.Call) error {
 	})
 }
 
-// reachable lists the projects or domains in which a user has a role; also disabled ones, of
-// which nobody gets a token.
+// reachable lists the projects or domains in which a user has a role; also disabled ones, for which
+// nobody gets a token.
 func (k *Keystone) reachable(c *api.Call, userID, kind string) error {
 	return c.View(func(r store.Reader) error {
 		found := func(yield func(projectView) bool) {
@@ -113,7 +113,7 @@ func (k *Keystone) reachable(c *api.Call, userID, kind string) error {
 	})
 }
 
-// projectList is how projects and domains are listed.
+// projectList returns the form in which projects and domains are listed.
 func projectList(key string) api.List[projectView] {
 	filters := api.TagFilters(func(p projectView) []string { return p.Tags })
 	filters["name__contains"] = func(p projectView, values []string) bool { return strings.Contains(p.Name, values[0]) }

@@ -36,7 +36,7 @@ func (k *Keystone) credentialRoutes() []api.Route {
 	}
 }
 
-// listCredentials lists the caller's own, to administrators all.
+// listCredentials lists the caller's own credentials; for administrators, all.
 func (k *Keystone) listCredentials(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		var views []credentialView
@@ -90,8 +90,8 @@ type credentialInput struct {
 	Blob      api.Optional[string] `json:"blob"`
 }
 
-// put changes a credential. The id of an EC2 credential follows from its
-// access key, so that there is one of each.
+// put changes a credential. The id of an EC2 credential is derived from its access key, so that
+// there is only one for each key.
 func (k *Keystone) putCredential(c *api.Call, tx *store.Tx, cred model.Credential, in credentialInput, status int) error {
 	in.ProjectID.Apply(&cred.ProjectID)
 	in.Type.Apply(&cred.Type)

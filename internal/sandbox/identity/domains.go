@@ -84,7 +84,7 @@ func (k *Keystone) updateDomain(c *api.Call) error {
 	})
 }
 
-// deleteDomain takes all that is in the domain with it, once it is disabled.
+// deleteDomain deletes a disabled domain with everything in it.
 func (k *Keystone) deleteDomain(c *api.Call) error {
 	return c.Update(func(tx *store.Tx) error {
 		d, err := k.domain(tx, c.Path("id"))

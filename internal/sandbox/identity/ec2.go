@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// ec2Pair is what the blob of an EC2 credential holds.
+// ec2Pair is the content of the blob of an EC2 credential.
 type ec2Pair struct {
 	Access string `json:"access"`
 	Secret string `json:"secret"`
@@ -71,7 +71,7 @@ func (k *Keystone) listEC2(c *api.Call) error {
 	})
 }
 
-// createEC2 makes a key pair on a project in which the user has a role.
+// createEC2 creates a key pair on a project in which the user has a role.
 func (k *Keystone) createEC2(c *api.Call) error {
 	var in struct {
 		TenantID string `json:"tenant_id"`

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// signed is a request that was signed with an EC2 key, as the service that
-// got it hands it on.
+// signed is a request that was signed with an EC2 key, as the service that received it passes it
+// on.
 type signed struct {
 	Access    string            `json:"access"`
 	Signature string            `json:"signature"`
@@ -32,7 +32,7 @@ type signed struct {
 	Token string `json:"token"`
 }
 
-// ec2Token gives a token to who signed with an EC2 key.
+// ec2Token issues a token for a request that was signed with an EC2 key.
 func (k *Keystone) ec2Token(c *api.Call) error {
 	return k.tokenFor(c, func(in signed, secret string) bool {
 		if in.Params["SignatureVersion"] == "2" {
@@ -111,8 +111,8 @@ func verifyV2(in signed, secret string) bool {
 		same(hex.EncodeToString(mac.Sum(nil)), in.Signature)
 }
 
-// parseV4 reads date, scope (access key, day, region, service, end) and names
-// of signed headers from the header Authorization.
+// parseV4 reads the date, the scope (access key, day, region, service, end) and the names of the
+// signed headers from the header Authorization.
 func parseV4(in signed) (date time.Time, scope []string, headers string, ok bool) {
 	lower := map[string]string{}
 	for name, value := range in.Headers {

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// scope is what a token is for; the zero value is unscoped.
+// scope is the scope of a token; the zero value is unscoped.
 type scope struct {
 	projectID, domainID string
 	system              bool
@@ -29,7 +29,7 @@ func (k *Keystone) effective(r store.Reader, userID string, s scope) []string {
 	return k.imply(r, found)
 }
 
-// actors are the user and the user's groups.
+// actors returns the ids of the user and of the user's groups.
 func (k *Keystone) actors(r store.Reader, userID string) []string {
 	actors := []string{userID}
 	for group := range k.model.GroupsOf.Each(r, userID) {
@@ -48,7 +48,7 @@ func (k *Keystone) applies(r store.Reader, a model.Assignment, s scope) bool {
 	return s.projectID != "" && slices.Contains(k.ancestors(r, s.projectID), a.Target())
 }
 
-// ancestors are the ids of the projects above a project, and of its domain.
+// ancestors returns the ids of the projects above a project, and of its domain.
 func (k *Keystone) ancestors(r store.Reader, projectID string) []string {
 	var above []string
 	project, ok := k.model.Projects.Get(r, projectID)
@@ -59,8 +59,8 @@ func (k *Keystone) ancestors(r store.Reader, projectID string) []string {
 	return above
 }
 
-// imply adds the roles that come with others; the result is in the order in
-// which the roles were created.
+// imply adds the roles that others imply; the result is in the order in which the roles were
+// created.
 func (k *Keystone) imply(r store.Reader, found map[string]bool) []string {
 	var add func(id string)
 	add = func(id string) {
@@ -92,8 +92,8 @@ func keys(set map[string]bool) []string {
 	return list
 }
 
-// subset is imply for the roles of an application credential or a trust, of
-// which the user still has all.
+// subset is imply for the roles of an application credential or a trust; the user must still have
+// all of them.
 func (k *Keystone) subset(r store.Reader, ids, has []string) ([]string, bool) {
 	found := map[string]bool{}
 	for _, id := range ids {

@@ -99,8 +99,8 @@ func (k *Keystone) updateEndpoint(c *api.Call) error {
 	return k.putEndpoint(c, model.Endpoint{ID: c.Path("id")}, in, http.StatusOK)
 }
 
-// putEndpoint keeps an endpoint; its region is made when there is none, as
-// Keystone does for the older attribute region.
+// putEndpoint stores an endpoint; it creates the region if that does not exist, as Keystone does
+// for the older attribute region.
 func (k *Keystone) putEndpoint(c *api.Call, e model.Endpoint, in endpointInput, status int) error {
 	return c.Update(func(tx *store.Tx) (err error) {
 		if status == http.StatusOK {

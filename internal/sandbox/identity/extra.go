@@ -31,7 +31,7 @@ func decodeExtra[T any](c *api.Call, key string) (in T, extra map[string]any, er
 	return in, extra, nil
 }
 
-// flatten adds extra attributes to a view; they never hide one of its own.
+// flatten adds extra attributes to a view; they never hide an attribute of the view.
 func flatten(view any, extra map[string]any) any {
 	if len(extra) == 0 {
 		return view
@@ -47,7 +47,7 @@ func flatten(view any, extra map[string]any) any {
 	return all
 }
 
-// merge returns the extra attributes after an update; null removes one.
+// merge returns the extra attributes after an update; null removes an attribute.
 func merge(extra, changes map[string]any) map[string]any {
 	merged := map[string]any{}
 	maps.Copy(merged, extra)
@@ -60,7 +60,7 @@ func merge(extra, changes map[string]any) map[string]any {
 	return merged
 }
 
-// object is a map that is never null in JSON.
+// object returns a map that is never null in JSON.
 func object(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}

@@ -19,7 +19,7 @@ func (k *Keystone) deleteUser(c *api.Call) error {
 	})
 }
 
-// forgetUser deletes a user with all that is the user's.
+// forgetUser deletes a user with everything that belongs to the user.
 func (k *Keystone) forgetUser(tx *store.Tx, id string) {
 	k.forgetActor(tx, id)
 	for group := range k.model.GroupsOf.Each(tx, id) {
@@ -47,7 +47,7 @@ func (k *Keystone) forgetUser(tx *store.Tx, id string) {
 	k.model.Users.Delete(tx, id)
 }
 
-// forgetActor takes every role from a user or group.
+// forgetActor removes every role from a user or group.
 func (k *Keystone) forgetActor(tx *store.Tx, id string) {
 	for a := range k.model.AssignmentsOf.Each(tx, id) {
 		k.model.Assignments.Delete(tx, a.Key())

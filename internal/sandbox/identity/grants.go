@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// assignmentRoutes are the paths by which roles are given: to users and
-// groups, on projects, domains and the system, directly or to be inherited.
+// assignmentRoutes returns the routes that assign roles: to users and groups, on projects, domains
+// and the system, directly or inherited.
 func (k *Keystone) assignmentRoutes() []api.Route {
 	routes := []api.Route{{Pattern: "GET /v3/role_assignments", Role: api.Admin, Handle: k.listAssignments}}
 	for _, actor := range []string{"users", "groups"} {
@@ -40,7 +40,7 @@ func (k *Keystone) grantRoutes(all, one string, g grant) []api.Route {
 	}
 }
 
-// assignment is what the path names; the error says which part does not exist.
+// assignment returns the assignment that the path names; the error says which part does not exist.
 func (k *Keystone) assignment(c *api.Call, r store.Reader, g grant) (a model.Assignment, err error) {
 	a = model.Assignment{RoleID: c.Path("role"), Inherited: g.inherited, System: g.target == "system"}
 	switch g.actor {
@@ -82,7 +82,7 @@ func (k *Keystone) listGrants(c *api.Call, g grant) error {
 	})
 }
 
-// granted is an assignment that exists.
+// granted returns the assignment that the path names, if it exists.
 func (k *Keystone) granted(c *api.Call, r store.Reader, g grant) (model.Assignment, error) {
 	a, err := k.assignment(c, r, g)
 	if err != nil {

@@ -39,7 +39,7 @@ func (k *Keystone) groupRoutes() []api.Route {
 	}
 }
 
-// groupsReply lists the groups that a test lets through.
+// groupsReply lists the groups that pass a test.
 func (k *Keystone) groupsReply(c *api.Call, test func(model.Group) bool) error {
 	return c.View(func(r store.Reader) error {
 		list := api.List[groupView]{Key: "groups", ID: func(v groupView) string { return v.ID }, Render: groupView.render, Links: api.SelfLinks, Inexact: true}
@@ -145,7 +145,7 @@ func (k *Keystone) groupUsers(c *api.Call) error {
 	})
 }
 
-// membership finds group and user of the path.
+// membership finds the group and the user of the path.
 func (k *Keystone) membership(c *api.Call, r store.Reader) (model.Group, string, error) {
 	g, err := find(r, k.model.Groups, "group", c.Path("id"))
 	if err != nil {

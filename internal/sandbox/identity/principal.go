@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// errInvalid is why a token is not accepted; callers are told no more.
+// errInvalid is the error for a token that is not accepted; callers get no further reason.
 var errInvalid = errors.New("token is not valid")
 
 // Authenticate returns the caller of a token.
@@ -22,8 +22,8 @@ func (k *Keystone) Authenticate(token string) (*api.Principal, error) {
 	return p, err
 }
 
-// principal checks all that a token depends on as it is now, so that what was
-// disabled, deleted or taken away since counts at once.
+// principal checks the present state of everything that a token depends on, so that what was
+// disabled, deleted or removed since counts at once.
 func (k *Keystone) principal(r store.Reader, id string) (*api.Principal, error) {
 	token, ok := k.model.Tokens.Get(r, id)
 	if !ok || !k.env.Timing.Now().Before(token.ExpiresAt) {
@@ -47,8 +47,7 @@ func (k *Keystone) principal(r store.Reader, id string) (*api.Principal, error) 
 	return p, nil
 }
 
-// authorize finds the roles and limits of a scoped token; it fails when
-// nothing is left of them.
+// authorize finds the roles and limits of a scoped token; it fails when no role is left.
 func (k *Keystone) authorize(r store.Reader, p *api.Principal, s scope) bool {
 	switch {
 	case p.Token.AppCredID != "":

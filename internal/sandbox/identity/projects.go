@@ -32,8 +32,8 @@ func newProjectView(c *api.Call, p model.Project) projectView {
 	return v
 }
 
-// asProject is the view that the projects API gives: a domain is a project that
-// acts as a domain there.
+// asProject returns the view of the projects API: there, a domain is a project that acts as a
+// domain.
 func (v projectView) asProject(c *api.Call, p model.Project) any {
 	v.IsDomain, v.Links = &p.IsDomain, link(c, "/projects/"+p.ID)
 	return v.render()
@@ -76,8 +76,8 @@ func (k *Keystone) listProjects(c *api.Call) error {
 	})
 }
 
-// visibleProject is the project in the path, if it is the caller's scope or
-// the caller is an administrator.
+// visibleProject returns the project in the path, if it is the caller's scope or the caller is an
+// administrator.
 func (k *Keystone) visibleProject(c *api.Call, r store.Reader) (model.Project, error) {
 	p, err := find(r, k.model.Projects, "project", c.Path("id"))
 	if !c.Principal.Owns(c.Path("id")) {
@@ -146,7 +146,7 @@ func (k *Keystone) createProject(c *api.Call) error {
 	})
 }
 
-// callersDomain is where things go whose domain is not said.
+// callersDomain returns the caller's domain, which new objects get when the request names none.
 func (k *Keystone) callersDomain(r store.Reader, c *api.Call) string {
 	if c.Principal.DomainID != "" {
 		return c.Principal.DomainID
@@ -157,8 +157,7 @@ func (k *Keystone) callersDomain(r store.Reader, c *api.Call) string {
 	return c.Principal.User.DomainID
 }
 
-// checkProjectName refuses an empty name, one that is too long, and one that
-// the domain has already.
+// checkProjectName refuses a name that is empty, too long, or already used in the domain.
 func (k *Keystone) checkProjectName(r store.Reader, p model.Project) error {
 	kind := "project"
 	if p.IsDomain {
@@ -223,7 +222,7 @@ func (k *Keystone) deleteProject(c *api.Call) error {
 	})
 }
 
-// forgetProject deletes a project with what Keystone has about it.
+// forgetProject deletes a project with everything in Keystone that belongs to it.
 func (k *Keystone) forgetProject(tx *store.Tx, id string) {
 	for a := range k.model.AssignmentsOn.Each(tx, id) {
 		k.model.Assignments.Delete(tx, a.Key())

@@ -42,7 +42,7 @@ func (k *Keystone) roleRoutes() []api.Route {
 	}
 }
 
-// rolesReply lists the roles that a test lets through.
+// rolesReply lists the roles that pass a test.
 func (k *Keystone) rolesReply(c *api.Call, r store.Reader, test func(model.Role) bool) error {
 	list := api.List[roleView]{Key: "roles", ID: func(v roleView) string { return v.ID }, Render: roleView.render, Links: api.SelfLinks, Inexact: true}
 	return list.Reply(c, func(yield func(roleView) bool) {
@@ -61,7 +61,7 @@ func (k *Keystone) listRoles(c *api.Call) error {
 	})
 }
 
-// showRole is for administrators; others learn only whether there is one.
+// showRole is for administrators; others learn only whether the role exists.
 func (k *Keystone) showRole(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		role, err := find(r, k.model.Roles, "role", c.Path("id"))
@@ -132,7 +132,7 @@ func (k *Keystone) putRole(c *api.Call, tx *store.Tx, role model.Role, in roleIn
 	return c.Reply(status, map[string]any{"role": newRoleView(c, role).render()})
 }
 
-// deleteRole takes the role from everybody who has it.
+// deleteRole deletes the role and removes it from everybody who has it.
 func (k *Keystone) deleteRole(c *api.Call) error {
 	return c.Update(func(tx *store.Tx) error {
 		role, err := find(tx, k.model.Roles, "role", c.Path("id"))

@@ -36,7 +36,7 @@ func parseScope(text json.RawMessage) (in scopeRequest, asked bool, err error) {
 	return in, true, nil
 }
 
-// rescope sets what the token will be for.
+// rescope sets the scope of the token.
 func (k *Keystone) rescope(tx *store.Tx, l *login, text json.RawMessage) error {
 	in, asked, err := parseScope(text)
 	if err != nil {
@@ -67,7 +67,7 @@ func (k *Keystone) rescope(tx *store.Tx, l *login, text json.RawMessage) error {
 	return nil
 }
 
-// defaultScope is the user's default project, when the user has a role there.
+// defaultScope sets the user's default project, if the user has a role there.
 func (k *Keystone) defaultScope(r store.Reader, t *model.Token) {
 	user, _ := k.model.Users.Get(r, t.UserID)
 	s := scope{projectID: user.DefaultProjectID}
@@ -89,7 +89,7 @@ func (k *Keystone) projectID(r store.Reader, ref reference) string {
 	return ""
 }
 
-// scopeOfAppCred is the credential's project; asking for another is refused.
+// scopeOfAppCred sets the credential's project; it refuses any other scope.
 func (k *Keystone) scopeOfAppCred(r store.Reader, l *login, in scopeRequest) error {
 	cred, _ := k.model.AppCreds.Get(r, l.token.AppCredID)
 	if in.Project != nil && k.projectID(r, *in.Project) != cred.ProjectID || in.Domain != nil || in.System != nil || in.Trust != nil {
@@ -100,7 +100,7 @@ func (k *Keystone) scopeOfAppCred(r store.Reader, l *login, in scopeRequest) err
 	return nil
 }
 
-// scopeOfTrust makes the trustee act for the trustor, and uses up one use.
+// scopeOfTrust makes the trustee act for the trustor, and counts one use.
 func (k *Keystone) scopeOfTrust(tx *store.Tx, t *model.Token, id string) error {
 	trust, ok := k.model.Trusts.Get(tx, id)
 	switch {

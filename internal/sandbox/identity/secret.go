@@ -16,12 +16,12 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// secrets hashes what is only compared and encrypts what is read back.
+// secrets hashes secrets that are only compared and encrypts those that are read back.
 type secrets struct {
 	cost int
 	aead cipher.AEAD
-	// verified remembers, under a key of this process, which pairs of secret
-	// and hash fit: bcrypt is slow on purpose, and clients log in often.
+	// verified remembers, under a key of this process, which pairs of secret and hash match: bcrypt
+	// is slow on purpose, and clients log in often.
 	memory   []byte
 	mu       sync.Mutex
 	verified map[string]bool
@@ -44,17 +44,17 @@ func newSecrets(key []byte, cost int) (*secrets, error) {
 	return &secrets{cost: cost, aead: aead, memory: memory, verified: map[string]bool{}}, nil
 }
 
-// digest makes a secret of any length fit bcrypt, which reads 72 bytes.
+// digest shortens a secret of any length for bcrypt, which reads 72 bytes.
 func digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return []byte(base64.RawStdEncoding.EncodeToString(sum[:]))
 }
 
-// hashRandom hashes a secret of newSecret. bcrypt slows down who guesses; 256
-// random bits are not guessed, and a cloud makes many such secrets.
+// hashRandom hashes a secret of newSecret. bcrypt slows down guessing; nobody guesses 256 random
+// bits, and a cloud creates many such secrets.
 func hashRandom(secret string) string { return randomHash + string(digest(secret)) }
 
-// randomHash begins what hashRandom returns; bcrypt's begin with "$2a$".
+// randomHash is the prefix of the hashes of hashRandom; those of bcrypt begin with "$2a$".
 const randomHash = "$sha256$"
 
 func (s *secrets) hash(secret string) (string, error) {
@@ -117,8 +117,8 @@ func newSecret() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// tokenID is under which a token is kept: its hash, so that the state file
-// holds nothing that opens a door.
+// tokenID returns the id under which a token is kept: its hash, so that nobody can log in with what
+// is in the state file.
 func tokenID(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

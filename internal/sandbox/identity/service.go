@@ -16,9 +16,9 @@ import (
 type Options struct {
 	// Key encrypts secrets that must be read back, such as EC2 keys; 32 bytes.
 	Key []byte
-	// HashCost is bcrypt's cost for passwords and secrets; 0 is its default.
+	// HashCost is bcrypt's cost for passwords and secrets; 0 means bcrypt's default.
 	HashCost int
-	// TokenLife is how long a token is valid; 0 is one hour.
+	// TokenLife is how long a token is valid; 0 means one hour.
 	TokenLife time.Duration
 }
 
@@ -58,7 +58,7 @@ func (k *Keystone) Service() *api.Service {
 	}
 }
 
-// sweep deletes tokens whose time is over, once a minute.
+// sweep deletes expired tokens, once a minute.
 func (k *Keystone) sweep(ctx context.Context) {
 	tick := k.env.Timing.Clock.NewTicker(time.Minute)
 	defer tick.Stop()

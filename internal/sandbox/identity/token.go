@@ -41,8 +41,8 @@ func (k *Keystone) issueToken(c *api.Call) error {
 	})
 }
 
-// stamp sets times and audit ids of a token to be. A token that is made from
-// another one ends with it.
+// stamp sets the times and audit ids of a new token. A token that is created from another one
+// expires with it.
 func (k *Keystone) stamp(l *login) {
 	l.token.IssuedAt = k.env.Timing.Now()
 	l.token.ExpiresAt = l.token.IssuedAt.Add(k.life)
@@ -59,8 +59,7 @@ func auditID() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// issue keeps the token and answers with it; a user without a role in the
-// scope gets none.
+// issue stores the token and answers with it; a user without a role in the scope gets none.
 func (k *Keystone) issue(c *api.Call, tx *store.Tx, l login, status int) error {
 	secret := "gAAAAA" + newSecret()
 	l.token.ID = tokenID(secret)
@@ -75,8 +74,8 @@ func (k *Keystone) issue(c *api.Call, tx *store.Tx, l login, status int) error {
 	return c.Reply(status, map[string]any{"token": k.tokenView(c, tx, p, !skip)})
 }
 
-// subject returns the principal of X-Subject-Token, which the caller may see
-// when it is the caller's own, or the caller is an administrator or a service.
+// subject returns the principal of X-Subject-Token, if the token is the caller's own, or the caller
+// is an administrator or a service.
 func (k *Keystone) subject(c *api.Call, r store.Reader) (*api.Principal, error) {
 	p, err := k.principal(r, tokenID(c.Request.Header.Get("X-Subject-Token")))
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// zulu and plain are the two forms of times in Keystone's answers.
+// zulu and plain are the two formats of times in Keystone's answers.
 const (
 	zulu  = "2006-01-02T15:04:05.000000Z"
 	plain = "2006-01-02T15:04:05.000000"
 )
 
-// timeText writes a time or null.
+// timeText returns a time as text, or null.
 func timeText(at *time.Time, form string) *string {
 	if at == nil {
 		return nil
@@ -22,7 +22,7 @@ func timeText(at *time.Time, form string) *string {
 	return &text
 }
 
-// parseTime reads the forms of times that clients send.
+// parseTime reads the formats of times that clients send.
 func parseTime(text string) (time.Time, error) {
 	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02T15:04:05Z0700"} {
 		if at, err := time.Parse(form, text); err == nil {
@@ -43,7 +43,7 @@ func (k *Keystone) domainRef(r store.Reader, id string) *named {
 	return &named{ID: domain.ID, Name: domain.Name}
 }
 
-// tokenView is the token as clients see it.
+// tokenView returns the token as clients see it.
 func (k *Keystone) tokenView(c *api.Call, r store.Reader, p *api.Principal, catalog bool) map[string]any {
 	view := map[string]any{
 		"methods": p.Token.Methods, "audit_ids": p.Token.AuditIDs,

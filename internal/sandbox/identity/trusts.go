@@ -71,7 +71,7 @@ func (k *Keystone) listTrusts(c *api.Call) error {
 	})
 }
 
-// trust is the one in the path, for those who have to do with it.
+// trust returns the trust in the path, for its trustor, its trustee and administrators.
 func (k *Keystone) trust(c *api.Call, r store.Reader) (model.Trust, error) {
 	t, err := find(r, k.model.Trusts, "trust", c.Path("id"))
 	if err == nil && expired(t.ExpiresAt, k.env.Timing.Now()) {
@@ -145,8 +145,8 @@ type trustInput struct {
 	RedelegationCount int         `json:"redelegation_count"`
 }
 
-// createTrust lets the caller be represented on a project, with no more roles
-// than the caller has there, whatever the token is for.
+// createTrust lets another user act for the caller on a project, with no more roles than the caller
+// has there, whatever the scope of the token.
 func (k *Keystone) createTrust(c *api.Call) error {
 	var in trustInput
 	if err := c.DecodeIn("trust", &in); err != nil {
@@ -182,8 +182,8 @@ func (k *Keystone) createTrust(c *api.Call) error {
 	})
 }
 
-// delegated are the ids of the roles of a trust, all of which the trustor has
-// on the project.
+// delegated returns the ids of the roles of a trust; the trustor must have all of them on the
+// project.
 func (k *Keystone) delegated(r store.Reader, in trustInput) ([]string, error) {
 	if _, err := find(r, k.model.Projects, "project", in.ProjectID); err != nil {
 		return nil, err

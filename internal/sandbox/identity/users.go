@@ -44,7 +44,7 @@ func (k *Keystone) userRoutes() []api.Route {
 	}
 }
 
-// userViews yields the users that a test lets through.
+// userViews yields the users that pass a test.
 func (k *Keystone) userViews(c *api.Call, r store.Reader, test func(model.User) bool) func(func(userView) bool) {
 	return func(yield func(userView) bool) {
 		users := k.model.Users.All(r)
@@ -105,8 +105,8 @@ func (in userInput) apply(u *model.User) {
 	in.Options.Apply(&u.Options)
 }
 
-// hashed returns the hash of the new password, empty when there is none.
-// Hashing takes long, so it is done before the transaction.
+// hashed returns the hash of the new password, empty if there is none. Hashing takes long, so it
+// happens before the transaction.
 func (k *Keystone) hashed(password api.Optional[string]) (string, error) {
 	if !password.Set || password.Null {
 		return "", nil

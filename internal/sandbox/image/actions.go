@@ -18,7 +18,7 @@ func (s *service) actionRoutes() []api.Route {
 	}
 }
 
-// status moves between active and deactivated.
+// status switches an image between active and deactivated.
 func (s *service) status(action, to string) api.Handler {
 	return func(c *api.Call) error {
 		return c.Update(func(tx *store.Tx) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/model"
 )
 
-// maxProperties and maxTags are Glance's default quotas of one image.
+// maxProperties and maxTags are Glance's default limits for one image.
 const maxProperties, maxTags = 128, 128
 
 func containerFormats() []string {
@@ -27,7 +27,7 @@ func diskFormats() []string {
 
 func visibilities() []string { return []string{"community", "public", "private", "shared"} }
 
-// change sets attributes of an image as a client wants them.
+// change sets the attributes of an image that a client sends.
 type change struct {
 	caller   *api.Principal
 	image    *model.Image
@@ -38,7 +38,7 @@ func mismatch(format string, args ...any) error {
 	return api.BadRequest("Provided object does not match schema 'image': %s", fmt.Sprintf(format, args...))
 }
 
-// fixed refuses attributes that are the service's own.
+// fixed refuses attributes that only the service sets.
 func fixed(name string) error {
 	switch name {
 	case "created_at", "updated_at", "status", "checksum", "size", "virtual_size", "direct_url", "self", "file",
@@ -53,7 +53,7 @@ func fixed(name string) error {
 	return nil
 }
 
-// base reports whether an attribute is one of every image.
+// base reports whether every image has an attribute.
 func base(name string) bool {
 	switch name {
 	case "id", "name", "owner", "visibility", "container_format", "disk_format", "min_disk", "min_ram", "protected",
@@ -179,7 +179,7 @@ func (e change) putProperty(name string, value json.RawMessage) error {
 	return nil
 }
 
-// check refuses what is too much for one image.
+// check refuses more properties or tags than one image may have.
 func (e change) check() error {
 	if n := len(e.image.Properties); n > maxProperties {
 		return exceeded("properties", n, maxProperties)

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// content is what was learned of an image while it was written.
+// content is what was found out about an image while it was written.
 type content struct {
 	size        int64
 	md5, sha512 string
@@ -23,8 +23,8 @@ type content struct {
 // headSize covers the fields of a qcow2 header that are read.
 const headSize = 32
 
-// receive writes a stream to a new file and hashes it meanwhile. Blocks of
-// zeros become holes: images of disks are mostly empty.
+// receive writes a stream to a new file and hashes it at the same time. Blocks of zeros become
+// holes, because images of disks are mostly empty.
 func receive(ctx context.Context, path string, body io.Reader) (content, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return content{}, err
@@ -84,8 +84,8 @@ func copyHashed(ctx context.Context, file io.WriterAt, body io.Reader) (content,
 	}
 }
 
-// virtual is the size of the disk that a file of the format holds, in bytes;
-// nil when the format does not tell.
+// virtual returns the size of the disk in a file of the format, in bytes; nil when the format does
+// not tell.
 func (c content) virtual(format string) *int64 {
 	switch format {
 	case "raw", "iso", "ami", "ari", "aki":

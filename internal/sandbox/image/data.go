@@ -49,8 +49,8 @@ func (s *service) admitBytes(c *api.Call, action string) error {
 	})
 }
 
-// room refuses bytes that the project may not have, and those that a fault
-// rule finds no place for.
+// room refuses bytes that exceed the quota of the project, and those for which a fault rule says
+// that the disk is full.
 func (s *service) room(r store.Reader, v model.Image, size int64) error {
 	if s.env.Faults.Hit(faultinject.DiskFull, "image", v.Name) {
 		return api.Errorf(http.StatusRequestEntityTooLarge, "", "Image storage media is full: There is not enough disk space on the image storage media.")
@@ -65,8 +65,8 @@ func (s *service) room(r store.Reader, v model.Image, size int64) error {
 	return s.within(r, v.ProjectID, "image_size_total", int((used+mib-1)/mib), int((size+mib-1)/mib))
 }
 
-// upload takes the bytes of an image that has the status, and makes it
-// active. Whatever goes wrong, the image is queued again.
+// upload takes the bytes of an image that has the status from, and makes it active. After any
+// error, the image is queued again.
 func (s *service) upload(ctx context.Context, id string, body io.Reader, from string) error {
 	writer := model.NewID()
 	err := s.env.Store.Update(func(tx *store.Tx) error { return s.claim(tx, id, writer, from) })
@@ -89,7 +89,7 @@ func (s *service) upload(ctx context.Context, id string, body io.Reader, from st
 	return readable(err)
 }
 
-// readable tells a client that broke off from a disk that did.
+// readable distinguishes a client that broke off from a disk that failed.
 func readable(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
@@ -120,7 +120,7 @@ func (s *service) claim(tx *store.Tx, id, writer, from string) error {
 	return nil
 }
 
-// finish makes an image active, if it is still there and this writer's.
+// finish makes an image active, if it still exists and is still this writer's.
 func (s *service) finish(tx *store.Tx, id, writer string, found content) error {
 	v, ok := s.model.Image.Images.Get(tx, id)
 	if !ok || v.Writer != writer {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// The bounds of a web-download.
+// The limits of a web-download.
 const (
 	maxFetch     = 64 << 30 // bytes
 	fetchTimeout = time.Hour
 	answerWithin = 30 * time.Second
 )
 
-// fetch opens what is at the address. The reader fails when it is more than
-// maxFetch or takes more than fetchTimeout.
+// fetch opens the file at the address. The reader fails when the file is larger than maxFetch or
+// takes longer than fetchTimeout.
 func fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
@@ -53,7 +53,7 @@ type download struct {
 	read   int64
 }
 
-// Read fails rather than cut a body that is too long.
+// Read fails for a body that is too long, instead of cutting it off.
 func (d *download) Read(p []byte) (int, error) {
 	n, err := d.Reader.Read(p)
 	if d.read += int64(n); d.read > maxFetch {
@@ -62,7 +62,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives up what was not read.
+// Close discards what has not been read.
 func (d *download) Close() error {
 	d.cancel()
 	return d.body.Close()

@@ -63,8 +63,8 @@ func (s *service) create(c *api.Call) error {
 	})
 }
 
-// within refuses more than the project may have, in the words of Keystone's
-// unified limits, which Glance passes on.
+// within refuses more than the quota of the project, in the words of Keystone's unified limits,
+// which Glance passes on.
 func (s *service) within(r store.Reader, project, resource string, used, more int) error {
 	limit, over := s.limits().Exceeded(r, project, resource, used, more)
 	if !over {

@@ -135,8 +135,8 @@ func dropImportProperties(v *model.Image) {
 	}
 }
 
-// doImport is the work of the reconciler: it does the import of an image that
-// is importing, and ends its task.
+// doImport is the work of the reconciler: it does the import of an image in status importing, and
+// ends its task.
 func (s *service) doImport(ctx context.Context, id string) (time.Duration, error) {
 	var v model.Image
 	_ = s.env.Store.View(func(r store.Reader) error { // never fails

@@ -37,7 +37,7 @@ func (s *service) storesDetail(c *api.Call) error {
 	return c.Reply(http.StatusOK, map[string]any{"stores": []any{detail}})
 }
 
-// usage are the limits of the project with what it uses of them.
+// usage answers with the limits of the project and how much of them it uses.
 func (s *service) usage(c *api.Call) error {
 	return c.View(func(r store.Reader) error {
 		used := map[string]int{}

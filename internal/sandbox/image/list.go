@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// pageSize is how many images an answer holds when the request says no limit.
+// pageSize is how many images an answer has when the request has no limit.
 const pageSize = 25
 
 func (s *service) list(c *api.Call) error {
@@ -48,8 +48,8 @@ func links(c *api.Call, p api.Page, key string, body map[string]any) {
 	body["schema"] = "/v2/schemas/images"
 }
 
-// listed yields the images that a list shows: all that the caller can see,
-// but community images and images that were offered only when asked for.
+// listed yields the images that a list shows: all that the caller can see, except that community
+// images and offered images are shown only on request.
 func (s *service) listed(c *api.Call, r store.Reader, query url.Values) iter.Seq[model.Image] {
 	visibility, status, hidden := query.Get("visibility"), query.Get("member_status"), query.Get("os_hidden") != ""
 	if status == "" {
@@ -110,8 +110,8 @@ func checkQuery(query url.Values) error {
 	return nil
 }
 
-// listFilters are the filters that are not plain attributes. A name that no
-// attribute has is a property's.
+// listFilters returns the filters that are not plain attributes. A name that is no attribute is the
+// name of a property.
 func listFilters(query url.Values) (map[string]api.Filter[view], error) {
 	filters := map[string]api.Filter[view]{
 		"visibility": nil, "member_status": nil,
@@ -158,7 +158,7 @@ func sizeFilters(query url.Values, filters map[string]api.Filter[view]) error {
 	return nil
 }
 
-// timeFilters compare created_at and updated_at: "gte:2024-01-01T00:00:00Z".
+// timeFilters adds the filters that compare created_at and updated_at: "gte:2024-01-01T00:00:00Z".
 func timeFilters(query url.Values, filters map[string]api.Filter[view]) error {
 	for name, of := range map[string]func(view) time.Time{
 		"created_at": func(v view) time.Time { return v.created }, "updated_at": func(v view) time.Time { return v.updated }} {
@@ -192,7 +192,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Time{}, http.ErrNotSupported
 }
 
-// wordFilters are lists after "in:", with quotes around what has a comma.
+// wordFilters adds the filters with lists after "in:", in which words with a comma are quoted.
 func wordFilters(query url.Values, filters map[string]api.Filter[view]) error {
 	for name, of := range map[string]func(view) *string{
 		"id": func(v view) *string { return &v.ID }, "name": func(v view) *string { return v.Name },

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// Get returns an image that the caller may see: a public or community one, its
-// own, one that it is a member of, any for an administrator. Its error is 404.
+// Get returns an image that the caller may see: a public or community one, its own, one that it is
+// a member of, or any for an administrator. The error is 404.
 func Get(r store.Reader, m *model.Model, p *api.Principal, id string) (model.Image, error) {
 	v, ok := m.Image.Images.Get(r, id)
 	if !ok || !visible(r, m, p, v) {
@@ -37,10 +37,9 @@ func visible(r store.Reader, m *model.Model, p *api.Principal, v model.Image) bo
 // active or deactivated, and while something holds it.
 func File(env *api.Env, id string) string { return filepath.Join(env.Dir, "image", id) }
 
-// Hold keeps the bytes of an active image while the holder, a server or volume
-// that is being made from them, reads them: until Release, the image cannot be
-// deleted (409). A holder holds one image. Its error is 409 when the image is
-// not active.
+// Hold keeps the bytes of an active image while the holder, a server or volume that is being
+// created from them, reads them: until Release, the image cannot be deleted (409). A holder holds
+// one image. The error is 409 when the image is not active.
 func Hold(tx *store.Tx, m *model.Model, imageID, holder string) error {
 	v, ok := m.Image.Images.Get(tx, imageID)
 	if !ok {
@@ -56,10 +55,9 @@ func Hold(tx *store.Tx, m *model.Model, imageID, holder string) error {
 // Release ends what Hold began; it does nothing if nothing is held.
 func Release(tx *store.Tx, m *model.Model, holder string) { m.Image.Holds.Delete(tx, holder) }
 
-// Create adds an image in status queued, such as the snapshot of a server or
-// the copy of a volume, and returns it with its id and times. Its name, owner,
-// formats and properties are the caller's; visibility is private if empty.
-// Write gives it its bytes.
+// Create adds an image in status queued, such as the snapshot of a server or the copy of a volume,
+// and returns it with its id and times. The caller sets its name, owner, formats and properties;
+// visibility is private if empty. Write writes its bytes.
 func Create(tx *store.Tx, env *api.Env, v model.Image) model.Image {
 	if v.ID == "" {
 		v.ID = model.NewID()

@@ -16,13 +16,13 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// Sweeper is a fabric that outlives its process: it removes networks and
-// routers, by id, that are not to be kept.
+// Sweeper is a fabric that outlives its process: Sweep removes networks and routers except those,
+// by id, that are to be kept.
 type Sweeper interface {
 	Sweep(ctx context.Context, networks, routers map[string]bool) error
 }
 
-// Follower keeps a fabric as the model wants it.
+// Follower reconciles a fabric with the model.
 type Follower struct {
 	Store  *store.Store
 	Model  *model.Networking
@@ -34,13 +34,13 @@ type Follower struct {
 }
 
 const (
-	// settle lets changes that come together be one.
+	// settle is the time for which changes are collected, to apply them together.
 	settle = 5 * time.Millisecond
-	// retry is the time after an error.
+	// retry is the time until a retry after an error.
 	retry = time.Second
 )
 
-// Run follows until the context ends.
+// Run reconciles the fabric until the context ends.
 func (f *Follower) Run(ctx context.Context) {
 	f.done = Plan{map[string]machine.Network{}, map[string]machine.Router{}, map[string]machine.Filter{}}
 	changed := make(chan struct{}, 1)
@@ -112,8 +112,8 @@ func ids[T any](m map[string]T) map[string]bool {
 	return out
 }
 
-// apply makes first what others need, and removes it last. What fails is
-// tried again; the rest is done.
+// apply creates first what others need, and removes it last. What fails is retried later; the rest
+// is done.
 func (f *Follower) apply(ctx context.Context, want Plan) error {
 	return errors.Join(
 		set(ctx, f.done.Networks, want.Networks, f.Fabric.ApplyNetwork),

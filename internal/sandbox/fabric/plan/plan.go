@@ -1,5 +1,5 @@
-// Package plan says what a driver's fabric is to be, as it follows from the
-// model, and keeps it so.
+// Package plan derives from the model what a driver's fabric should be, and keeps the fabric that
+// way.
 package plan
 
 import (
@@ -10,13 +10,12 @@ import (
 	"github.com/slipway-sh/slipway/internal/sandbox/store"
 )
 
-// Cards finds what a driver needs of a port; *network.Core does.
+// Cards finds what a driver needs to know about a port; *network.Core implements it.
 type Cards interface {
 	Card(r store.Reader, portID string) (machine.Port, bool)
 }
 
-// Plan is everything that a fabric carries, by id; filters by that of their
-// port.
+// Plan is everything that a fabric has, by id; filters are by the id of their port.
 type Plan struct {
 	Networks map[string]machine.Network
 	Routers  map[string]machine.Router
@@ -43,8 +42,8 @@ func Of(r store.Reader, m *model.Networking, cards Cards) Plan {
 	return plan
 }
 
-// filtered tells whether a port is one that something is plugged into; the
-// others are the network service's own.
+// filtered reports whether something is plugged into a port; the other ports are the network
+// service's own.
 func filtered(p model.Port) bool {
 	switch p.DeviceOwner {
 	case model.OwnerRouterInterface, model.OwnerRouterGateway, model.OwnerFloatingIP:
@@ -127,13 +126,12 @@ func (p planner) router(v model.Router) machine.Router {
 	return out
 }
 
-// balancerOwner is the owner of a load balancer's port. Octavia opens the
-// listeners on it by a security group of its own; here the balancer itself
-// answers on no other port, and to allowed CIDRs only.
+// balancerOwner is the owner of a load balancer's port. Octavia opens the port for its listeners
+// with a security group of its own; here the load balancer itself answers only on the ports of its
+// listeners, and only allowed CIDRs.
 const balancerOwner = "Octavia"
 
-// filter is the security of a port. A port that is switched off lets nothing
-// through.
+// filter returns the filter of a port. A port that is switched off lets nothing through.
 func (p planner) filter(v model.Port) (machine.Filter, bool) {
 	card, ok := p.cards.Card(p.Reader, v.ID)
 	if !ok {
@@ -174,7 +172,7 @@ func (p planner) rule(v model.SecurityGroupRule) machine.Rule {
 	return out
 }
 
-// members are the addresses of a group's ports, and those that they may use.
+// members returns the addresses of a group's ports, and the other addresses that the ports may use.
 func (p planner) members(groupID string) []netip.Prefix {
 	out := []netip.Prefix{}
 	for port := range p.PortsOfGroup.Each(p.Reader, groupID) {
@@ -188,7 +186,7 @@ func (p planner) members(groupID string) []netip.Prefix {
 	return out
 }
 
-// number is a port, or type and code of ICMP, where 0 is one and -1 is any.
+// number returns a port, or the type or code of ICMP, where 0 is a value and -1 means any.
 func number(n *int, protocol string) int {
 	switch {
 	case n != nil:
@@ -199,7 +197,7 @@ func number(n *int, protocol string) int {
 	return 0
 }
 
-// prefixes is never nil: nil would be any address.
+// prefixes never returns nil, because nil would mean any address.
 func prefixes(texts []string) []netip.Prefix {
 	out := []netip.Prefix{}
 	for _, text := range texts {
