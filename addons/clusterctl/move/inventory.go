@@ -21,7 +21,8 @@ type entry struct {
 	// "?".
 	Owners []string          `json:",omitempty"`
 	Labels map[string]string `json:",omitempty"`
-	// Content is the SHA-256 of all but metadata and status, in hexadecimal.
+	// Content is the SHA-256, in hexadecimal, of the object without its metadata, status and
+	// apiVersion; a Cluster's spec.paused does not count either.
 	Content string
 	// ProviderID is the server of a machine.
 	ProviderID string `json:",omitempty"`
