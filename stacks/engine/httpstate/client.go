@@ -21,7 +21,7 @@ const (
 	requestTime = time.Minute
 	// maxDocument is the maximum size of a state in bytes.
 	maxDocument = 256 << 20
-	// attempts is how often an operation is tried whose answer did not come, or was that the
+	// attempts is how often an operation is tried when its answer does not arrive, or says that the
 	// server cannot answer now; between the first two a [Client] waits for its pause.
 	attempts = 5
 )
@@ -32,12 +32,12 @@ type Client struct {
 	username, password string
 	http               *http.Client
 	pause              time.Duration
-	// serial and lineage are those of the document that was read or written last.
+	// serial and lineage belong to the document that was read or written last.
 	serial  int64
 	lineage string
 }
 
-// New returns a client of the state at a URL. environ has the login, if the server wants one.
+// New returns a client of the state at a URL. environ has the login, if the server requires one.
 func New(stateURL string, environ []string) (*Client, error) {
 	at, err := parse(stateURL)
 	if err != nil {
@@ -66,12 +66,12 @@ type answer struct {
 
 func (a answer) in(statuses ...int) bool { return slices.Contains(statuses, a.status) }
 
-// busy reports an answer that may be another one soon.
+// busy reports whether the answer may be different soon.
 func (a answer) busy() bool {
 	return a.in(http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout)
 }
 
-// once sends one request. lock is the lock ID that a change is made with.
+// once sends one request. lock is the ID of the lock under which a change is made.
 func (c *Client) once(ctx context.Context, method, to, lock string, body []byte) (answer, error) {
 	if lock != "" {
 		u, err := url.Parse(to)
@@ -107,8 +107,9 @@ func (c *Client) once(ctx context.Context, method, to, lock string, body []byte)
 	return answer{response.StatusCode, text}, err
 }
 
-// send sends a request until there is an answer that will not change by itself. settled is asked
-// after each that got none: the server may have done it although its answer was lost.
+// send sends a request until there is an answer that will not change by itself. It calls settled
+// after each request without such an answer: the server may have acted although its answer was
+// lost.
 func (c *Client) send(ctx context.Context, doing, method, to, lock string, body []byte, settled func() bool) (answer, error) {
 	pause := c.pause
 	for attempt := 1; ; attempt++ {

@@ -10,17 +10,17 @@ import (
 	"net/http"
 )
 
-// format marks a document of Slipway's and its version.
+// format marks a document as Slipway's, and is its version.
 const format = 1
 
-// document is what is on the server: the engine's checkpoint, whose secrets are encrypted,
-// in an envelope. GitLab wants serial to grow, and keeps each one as a version.
+// document is what is on the server: the engine's checkpoint, whose secrets are encrypted, in an
+// envelope. GitLab requires a growing serial, and keeps each one as a version.
 type document struct {
 	Slipway     int    `json:"slipway"`
 	Serial      int64  `json:"serial"`
 	Lineage     string `json:"lineage"`
 	Environment string `json:"environment"`
-	// Checkpoint keeps its bytes, which the engine's own checks may depend on.
+	// Checkpoint keeps its bytes unchanged, because the engine's own checks may depend on them.
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
@@ -72,9 +72,9 @@ func (c *Client) decode(text []byte) (document, error) {
 	return d, nil
 }
 
-// Write replaces the state, with a lock that this client holds. It refuses if the state is not
-// the one that was read or written last: then somebody else works on it, whatever the server
-// says of the lock.
+// Write replaces the state, with a lock that this client holds. It refuses if the state is not the
+// one that was read or written last: then somebody else works on it, whatever the server says about
+// the lock.
 func (c *Client) Write(ctx context.Context, lock, environment string, checkpoint []byte) error {
 	const doing = "writing it"
 	now, err := c.read(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-sh/slipway/internal/stateurl"
 )
 
-// Error is what went wrong with a state on a server. It crosses from the engine's process
-// as text: see [Told].
+// Error is an error about a state on a server. It crosses from the engine's process as text: see
+// [Told].
 type Error struct {
 	Address string
 	Err     error
@@ -37,12 +37,12 @@ func Told(text string) (*Error, bool) {
 	return &Error{match[1], errors.New(match[2]), match[3]}, true
 }
 
-// fault is the error of an operation on this state.
+// fault returns the error of an operation on this state.
 func (c *Client) fault(doing string, cause error, remedy string) error {
 	return &Error{c.at.state, fmt.Errorf("%s: %w", doing, cause), remedy}
 }
 
-// refused is the error of an answer that is none of those that an operation expects.
+// refused returns the error for an answer that an operation does not expect.
 func (c *Client) refused(doing string, a answer) error {
 	cause := fmt.Errorf("the server answered %d %s%s", a.status, http.StatusText(a.status), said(a.body))
 	switch {
@@ -58,7 +58,7 @@ func (c *Client) refused(doing string, a answer) error {
 	return c.fault(doing, cause, "check spec.state.backend: it must be the address of a state for Terraform's http backend")
 }
 
-// said is the begin of an answer in one line: servers explain themselves in it.
+// said returns the beginning of an answer in one line, in which servers explain the failure.
 func said(body []byte) string {
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
 	if len(text) > 200 {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Holder is a process that holds a lock. PID is 0 for that of another program.
+// Holder is a process that holds a lock. PID is 0 if another program holds it.
 type Holder struct {
 	User, Host string
 	PID        int
@@ -21,7 +21,7 @@ type Holder struct {
 }
 
 // Locked is the error of an operation on a state that somebody else has locked. The engine's
-// process tells it in the words that Pulumi has for it.
+// process reports it in Pulumi's own words.
 type Locked struct {
 	Address string
 	Holder  Holder
@@ -35,12 +35,12 @@ func (l *Locked) Error() string {
 		l.Address, l.Holder.User, l.Holder.Host, l.Holder.PID, l.Holder.Since.Format(time.RFC3339))
 }
 
-// id is a lock's ID. It says who holds it, because GitLab keeps nothing else of a lock.
+// id returns a lock's ID. The ID names the holder, because GitLab keeps nothing else of a lock.
 func (h Holder) id() string {
 	return strings.Join([]string{"slipway", url.PathEscape(h.User), url.PathEscape(h.Host), strconv.Itoa(h.PID), strconv.FormatInt(h.Since.Unix(), 10), rand.Text()}, "/")
 }
 
-// holderOf reads an ID of ours.
+// holderOf reads the holder from one of our IDs.
 func holderOf(id string) (Holder, bool) {
 	part := strings.Split(id, "/")
 	if len(part) != 6 || part[0] != "slipway" {
@@ -63,7 +63,7 @@ func newLockInfo(h Holder) lockInfo {
 		Version: "slipway", Created: h.Since.UTC().Format(time.RFC3339), Path: "slipway"}
 }
 
-// Lock takes the lock and returns its ID. A server that gives a lock to two holders is refused.
+// Lock takes the lock and returns its ID. It refuses a server that gives a lock to two holders.
 func (c *Client) Lock(ctx context.Context, h Holder) (string, error) {
 	info := newLockInfo(h)
 	if err := c.take(ctx, info); err != nil {
@@ -85,11 +85,11 @@ func (c *Client) Lock(ctx context.Context, h Holder) (string, error) {
 	return "", errors.Join(err, c.giveBack(ctx, info.ID))
 }
 
-// returnTime is how long a lock is given back after the run has been ended.
+// returnTime bounds the release of a lock after the run has been ended.
 const returnTime = 5 * time.Second
 
-// giveBack is Unlock for a lock that was just taken here: also a run that is ended meanwhile
-// gives it back, because nobody else would.
+// giveBack is Unlock for a lock that was just taken here: a run that is ended meanwhile still
+// releases it, because nobody else would.
 func (c *Client) giveBack(ctx context.Context, id string) error {
 	err := c.Unlock(ctx, id)
 	if err == nil || ctx.Err() == nil {
@@ -100,8 +100,8 @@ func (c *Client) giveBack(ctx context.Context, id string) error {
 	return c.Unlock(ctx, id)
 }
 
-// letGo gives back a lock of which the run was ended before the server's answer came: it may have
-// given it. What fails is told by failed already.
+// letGo releases a lock if the run was ended before the server's answer arrived: the server may
+// have granted it. It drops its own errors: failed reports the failure already.
 func (c *Client) letGo(ctx context.Context, id string, failed error) {
 	var locked *Locked
 	if ctx.Err() == nil || errors.As(failed, &locked) {
@@ -139,7 +139,7 @@ func (c *Client) take(ctx context.Context, info lockInfo) error {
 	return c.refused(doing, a)
 }
 
-// Unlock gives back a lock. A lock that is gone already is no error.
+// Unlock releases a lock. It is no error if the lock is gone already.
 func (c *Client) Unlock(ctx context.Context, id string) error {
 	const doing = "giving back its lock"
 	body, err := json.Marshal(lockInfo{ID: id})
@@ -159,7 +159,7 @@ func (c *Client) Unlock(ctx context.Context, id string) error {
 	return c.refused(doing, a)
 }
 
-// taken is the error of a change with a lock that somebody else holds by now.
+// taken returns the error of a change under a lock that somebody else holds by now.
 func (c *Client) taken(doing string, a answer) error {
 	return c.fault(doing, fmt.Errorf("the lock was taken away%s", holding(a.body)), "wait until no other run works on it, then run the command again")
 }
@@ -185,7 +185,7 @@ func read(body []byte) lockInfo {
 	return info
 }
 
-// holder is who the server says holds the lock.
+// holder returns who holds the lock according to the server.
 func (l lockInfo) holder(at string) Holder {
 	if h, ours := holderOf(l.ID); ours {
 		return h
@@ -201,7 +201,8 @@ func (l lockInfo) holder(at string) Holder {
 	return Holder{User: user, Host: host, Since: since}
 }
 
-// holding says who holds a lock in the body of an answer, "" if it does not say.
+// holding returns who holds a lock according to the body of an answer, or "" if the body does not
+// say.
 func holding(body []byte) string {
 	info := read(body)
 	if info.ID == "" && info.Who == "" {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// project is the engine's name of the folder of all environments.
+// project is the engine's name for the folder of all environments.
 const project = "slipway"
 
-// ThisProcess is this process as the holder of a lock.
+// ThisProcess returns this process as the holder of a lock.
 func ThisProcess() Holder {
 	h := Holder{User: "somebody", PID: os.Getpid(), Since: time.Now()}
 	if u, err := user.Current(); err == nil {

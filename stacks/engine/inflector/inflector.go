@@ -1,6 +1,6 @@
-// Package inflector replaces the inflection library by which Pulumi names variables of loops in
-// the code that "pulumi convert" writes, which Slipway does not have. The original compiles its
-// rules of English when the program starts.
+// Package inflector replaces the inflection library with which Pulumi names loop variables in the
+// code that "pulumi convert" writes, a command that Slipway does not have. The original compiles
+// its rules of English when the program starts.
 package inflector
 
 // Singularize leaves a word as it is.

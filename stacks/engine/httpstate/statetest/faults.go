@@ -31,10 +31,10 @@ func cut(w http.ResponseWriter) {
 	}
 }
 
-// CutWrites loses the first writes: done says whether the server has done them.
+// CutWrites loses the answers to the first writes: done says whether the server performs them.
 func CutWrites(times int, done bool) Fault { return cutting(isWrite, times, done) }
 
-// CutLocks loses the first locks, which the server has given.
+// CutLocks loses the answers for the first locks, which the server has granted.
 func CutLocks(times int) Fault { return cutting(isLock, times, true) }
 
 func cutting(which func(*http.Request) bool, times int, done bool) Fault {
@@ -54,12 +54,12 @@ func cutting(which func(*http.Request) bool, times int, done bool) Fault {
 	}
 }
 
-// Lie gives the lock to everybody.
+// Lie grants the lock to everybody.
 func Lie() Fault {
 	return func(w http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) bool { return isLock(r) }
 }
 
-// AfterWrites does something before the write with this number.
+// AfterWrites calls do before write number n.
 func AfterWrites(n int, do func()) Fault {
 	var mu sync.Mutex
 	return func(_ http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) bool {

@@ -14,20 +14,20 @@ import (
 // GitLabPath is the path of a state on a Server that is GitLab.
 const GitLabPath = "/api/v4/projects/12/terraform/state/production"
 
-// The login that a Server wants.
+// The login that a Server requires.
 const (
 	Username = "gitlab-ci-token"
 	Password = "a-token-that-nobody-may-see"
 )
 
-// Fault changes what a Server does with one request. It returns whether it has answered.
+// Fault changes what a Server does with one request. It reports whether it has answered.
 type Fault func(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter)) bool
 
 // Server has one state.
 type Server struct {
 	// URL is the state's.
 	URL string
-	// GitLab says that locks have GitLab's address and verbs.
+	// GitLab makes locks have GitLab's address and verbs.
 	gitlab bool
 
 	mu       sync.Mutex
@@ -51,12 +51,12 @@ func Start(t testing.TB, gitlab bool) *Server {
 	return s
 }
 
-// Environ is the login of clients.
+// Environ returns the login of clients.
 func Environ() []string {
 	return []string{"TF_HTTP_USERNAME=" + Username, "TF_HTTP_PASSWORD=" + Password}
 }
 
-// Break sets what goes wrong from now on; nil is nothing.
+// Break sets what fails from now on; nil means nothing.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Server) Hold(lock map[string]any) {
 	s.lock = lock
 }
 
-// Document is what the server has.
+// Document returns the document on the server.
 func (s *Server) Document() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Server) Locked() bool {
 	return s.lock != nil
 }
 
-// Requests are the requests with their paths.
+// Requests returns the requests with their paths.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, text []byte, body
 	}
 }
 
-// write refuses a serial that was there, as GitLab does, whose versions have it as their key.
+// write refuses a serial that was used before, as GitLab does, where it is the key of a version.
 func (s *Server) write(w http.ResponseWriter, id string, text []byte, body map[string]any) {
 	if !s.holds(w, id) {
 		return
@@ -175,7 +175,8 @@ func (s *Server) write(w http.ResponseWriter, id string, text []byte, body map[s
 	s.document, s.serials[serial] = text, true
 }
 
-// holds answers a conflict if the lock has another ID; without a lock a change needs none.
+// holds answers with a conflict if the lock has another ID; if there is no lock, a change needs no
+// ID.
 func (s *Server) holds(w http.ResponseWriter, id string) bool {
 	held, _ := s.lock["ID"].(string)
 	if held == id {
