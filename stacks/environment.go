@@ -95,7 +95,7 @@ func (e Environment) anySeed(ctx *pulumi.Context, network networkRefs, login log
 	return seed, clusterAPI, err
 }
 
-// owned says that a resource belongs to a step of the environment, and adds the
+// ownership says that a resource belongs to a step of the environment, and adds the
 // operator's tags.
 func (e Environment) ownership(step string) openstack.Ownership {
 	return openstack.Ownership{Environment: e.Config.Metadata.Name, Step: step, Tags: e.Config.Spec.Tags}

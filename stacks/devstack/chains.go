@@ -18,8 +18,9 @@ func byK3s(chain string) bool {
 	return slices.ContainsFunc(ofK3s[:], func(prefix string) bool { return strings.HasPrefix(chain, prefix) })
 }
 
-// unchain removes the chains of k3s, and the rules that lead to them. Those of others stay,
-// also of another Kubernetes, whose kube-proxy makes its chains anew.
+// unchain removes the chains with the prefixes of k3s, and the rules that lead to them; all other
+// chains stay. If another Kubernetes runs on the host, its chains of these names go too: its
+// kube-proxy creates them again.
 func unchain(ctx context.Context, run Runner) error {
 	var failed []error
 	for _, program := range []string{"iptables", "ip6tables"} {
