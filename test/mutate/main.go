@@ -85,7 +85,10 @@ func (o options) start(ctx context.Context, named []string) error {
 			if i > 0 {
 				o.tell(sum)
 			}
-			return fmt.Errorf("trying %s, %d of %d packages: %w", dir, i+1, len(dirs), err)
+			if ctx.Err() != nil {
+				err = errors.New("stopped by a signal")
+			}
+			return fmt.Errorf("trying %s, package %d of %d: %w", dir, i+1, len(dirs), err)
 		}
 	}
 	tried := sum.noticed + len(sum.survivors)

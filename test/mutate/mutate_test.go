@@ -137,7 +137,7 @@ func TestSurvivors(t *testing.T) {
 	}
 }
 
-// TestAPackageThatFails: what was tried before it is told, with its name.
+// TestAPackageThatFails: the run ends with its name, and prints what was tried before it.
 func TestAPackageThatFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -150,7 +150,7 @@ func TestAPackageThatFails(t *testing.T) {
 	t.Chdir(dir)
 	var out bytes.Buffer
 	err := options{out: &out, jobs: 1, timeout: time.Minute}.start(t.Context(), []string{"p", "q"})
-	if err == nil || !strings.HasPrefix(err.Error(), "trying q, 2 of 2 packages: TestBad of q fails without a change:\n") {
+	if err == nil || !strings.HasPrefix(err.Error(), "trying q, package 2 of 2: TestBad of q fails without a change:\n") {
 		t.Error(err)
 	}
 	if !strings.Contains(out.String(), "\n1 changes, 0 noticed, 1 survived (100.0 %), 0 more do not compile\n") {

@@ -30,8 +30,8 @@ const (
 	page     = 250
 )
 
-// The kinds that are looked for: in the namespaces of controllers, and in the cluster.
-// TestKindsAreKnown holds them against what up applies.
+// namespaced returns the kinds that are looked for in the namespaces of controllers; clusterwide
+// returns those without a namespace. TestKindsAreKnown compares both with what `up` applies.
 func namespaced() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},

@@ -105,7 +105,8 @@ func open(d Device, mode int) (*os.File, error) {
 	return os.OpenFile(d.Path, mode, 0)
 }
 
-// Find returns the block device of a whole file, if there is one.
+// Find returns a block device that begins at the start of a file, if there is one. A device of only
+// the first bytes counts too.
 func Find(file string) (Device, bool, error) {
 	var want unix.Stat_t
 	if err := unix.Stat(file, &want); err != nil {

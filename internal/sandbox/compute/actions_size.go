@@ -161,8 +161,7 @@ func (s *service) rebuildAction(c *api.Call, raw json.RawMessage) error {
 	return err
 }
 
-// rebuildSource sets the image of a rebuild. A server that boots from a volume
-// keeps it, with what is on it.
+// rebuildSource sets the image of a rebuild. It refuses a server that boots from a volume.
 func (s *service) rebuildSource(r store.Reader, c *api.Call, n *model.Server, id string) error {
 	img, err := s.usableImage(r, c.Principal, id)
 	if err != nil {

@@ -48,8 +48,8 @@ func (k *Keystone) Bootstrap(p Passwords) error {
 	})
 }
 
-// bootstrapRoles makes OpenStack's default roles: each has the rights of the
-// next. The two others are those that Octavia and Barbican's policies name.
+// bootstrapRoles creates OpenStack's default roles: each of the first four implies the one before
+// it. The others are those of service users, and those that Octavia's and Barbican's policies name.
 func (k *Keystone) bootstrapRoles(tx *store.Tx) map[string]string {
 	ids := map[string]string{}
 	implied := []string(nil)

@@ -27,8 +27,8 @@ type catalogEndpoint struct {
 	URL       string `json:"url"`
 }
 
-// catalog lists what is enabled, with the caller's project filled in; it is
-// empty without a project or domain, as Keystone's is.
+// catalog lists the enabled services with their endpoints, with the caller's project filled in.
+// Endpoints that need a project are left out if the token has none.
 func (k *Keystone) catalog(c *api.Call, r store.Reader, p *api.Principal) []catalogEntry {
 	byService := map[string][]catalogEndpoint{}
 	for e := range k.model.Endpoints.All(r) {

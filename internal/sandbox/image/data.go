@@ -140,8 +140,8 @@ func (s *service) finish(tx *store.Tx, id, writer string, found content) error {
 	return nil
 }
 
-// giveUp puts an image back in the queue, and removes the bytes if it has
-// gone meanwhile.
+// giveUp puts an image back in the queue, and removes its bytes: if the image is still this
+// writer's, or was deleted meanwhile. The bytes of another writer stay.
 func (s *service) giveUp(id, writer string) {
 	gone := false
 	_ = s.env.Store.Update(func(tx *store.Tx) error { // nothing more can be done about a store that fails

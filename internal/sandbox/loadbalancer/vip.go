@@ -61,8 +61,8 @@ func (s *service) placeVIP(c *api.Call, tx *store.Tx, lb *model.LoadBalancer, in
 	return nil
 }
 
-// refusedPort tells why there is no port in Octavia's words: what is the
-// network's fault is a 500 there, what the caller asked for is the caller's.
+// refusedPort returns Neutron's refusal of a port in Octavia's words: 400 and 409 are an error in
+// the caller's request, any other status is passed on.
 func refusedPort(err error) error {
 	var e *api.Error
 	if !errors.As(err, &e) {

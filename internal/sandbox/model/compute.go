@@ -53,7 +53,7 @@ type Server struct {
 	Hints      map[string][]string `json:"hints,omitempty"`
 
 	Flavor Flavor `json:"flavor"`
-	// Before is what a resize, migration, rescue or shelve came from.
+	// Before is the state before a resize or migration, live or not, while that lasts.
 	Before *ServerBefore `json:"before,omitempty"`
 	// ImageID is empty when the server boots from a volume.
 	ImageID     string `json:"image_id"`

@@ -37,8 +37,7 @@ type resource[R, V any] struct {
 	filters map[string]api.Filter[V]
 	writers api.Role // who may write; Member if unset
 	readers api.Role
-	// handled lets another function serve an update or create.
-	noTags bool
+	noTags  bool // the API has no tags for these resources
 }
 
 // find returns a record that the caller may see.
