@@ -55,5 +55,5 @@ func (c *Cluster) all(ctx context.Context, kind schema.GroupVersionKind) ([]unst
 	if kube.Absent(err) {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("listing %ss: %w", kind.Kind, err)
+	return nil, fmt.Errorf("listing objects of kind %s: %w", kind.Kind, err)
 }

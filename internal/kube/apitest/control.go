@@ -16,7 +16,7 @@ func Works(o *unstructured.Unstructured) (more []*unstructured.Unstructured) {
 		if !given {
 			wanted = int64(1)
 		}
-		o.Object["status"] = map[string]any{"observedGeneration": int64(1), "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": wanted,
+		o.Object["status"] = map[string]any{"observedGeneration": o.GetGeneration(), "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": wanted,
 			"availableReplicas": wanted, "conditions": is("Available")}
 		labels, _, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "template", "metadata", "labels")
 		for i := range wanted.(int64) {
@@ -25,13 +25,26 @@ func Works(o *unstructured.Unstructured) (more []*unstructured.Unstructured) {
 				"status":   map[string]any{"phase": "Running", "conditions": is("Ready")}}})
 		}
 	case "CustomResourceDefinition":
-		o.Object["status"] = map[string]any{"conditions": append(is("NamesAccepted"), is("Established")...)}
+		o.Object["status"] = map[string]any{"conditions": append(is("NamesAccepted"), is("Established")...), "storedVersions": stored(o)}
+	case "SelfSubjectAccessReview":
+		o.Object["status"] = map[string]any{"allowed": true}
 	case "Service":
 		if kind, _, _ := unstructured.NestedString(o.Object, "spec", "type"); kind == "LoadBalancer" {
 			o.Object["status"] = map[string]any{"loadBalancer": map[string]any{"ingress": []any{map[string]any{"ip": "192.0.2.10"}}}}
 		}
 	}
 	return more
+}
+
+// stored are the versions that a definition stores objects in.
+func stored(definition *unstructured.Unstructured) (names []any) {
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, one := range versions {
+		if version, _ := one.(map[string]any); version["storage"] == true {
+			names = append(names, version["name"])
+		}
+	}
+	return names
 }
 
 func is(condition string) []any {

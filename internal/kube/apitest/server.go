@@ -38,7 +38,9 @@ type Server struct {
 	mu      sync.Mutex
 	kinds   map[schema.GroupVersion][]resource
 	objects map[place]*unstructured.Unstructured
-	events  []event
+	// made are what controllers made of an object: they go with it.
+	made   map[place][]place
+	events []event
 	// changed is closed at the next event.
 	changed chan struct{}
 	changes []string
@@ -60,8 +62,10 @@ type event struct {
 // Start starts a server that has the kinds of Kubernetes, and the namespace default.
 func Start(t *testing.T) *Server {
 	t.Helper()
-	s := &Server{kinds: builtIn(), objects: map[place]*unstructured.Unstructured{}, changed: make(chan struct{}), Control: Works}
-	s.Server = httptest.NewTLSServer(s)
+	s := &Server{kinds: builtIn(), objects: map[place]*unstructured.Unstructured{}, made: map[place][]place{}, changed: make(chan struct{}), Control: Works}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.EnableHTTP2 = true // as of Kubernetes: one handshake for all that is asked at once
+	s.StartTLS()
 	t.Cleanup(func() {
 		s.CloseClientConnections() // of those who watch
 		s.Close()
@@ -105,11 +109,23 @@ func (s *Server) Get(path string) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for at, o := range s.objects {
-		if strings.TrimSpace(at.Resource+" "+strings.TrimPrefix(at.namespace+"/"+at.name, "/")) == path {
+		if at.path() == path {
 			return o.DeepCopy()
 		}
 	}
 	return nil
+}
+
+// Paths are those of all objects, in order.
+func (s *Server) Paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for at := range s.objects {
+		all = append(all, at.path())
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Changes are the requests so far that were to change something, as "DELETE deployments ns/name".
@@ -164,9 +180,12 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request, at place, body []by
 	there := s.objects[at]
 	applies := strings.Contains(r.Header.Get("Content-Type"), "apply-patch")
 	if r.Method != http.MethodGet {
-		s.changes = append(s.changes, r.Method+" "+at.Resource+" "+strings.TrimPrefix(at.namespace+"/"+at.name, "/"))
+		s.changes = append(s.changes, r.Method+" "+at.path())
 	}
 	switch {
+	case strings.HasSuffix(at.Resource, "reviews"): // a question; nothing is kept
+		s.Control(given)
+		there = given
 	case there == nil && r.Method != http.MethodPost && !applies:
 		refuse(w, http.StatusNotFound, "NotFound")
 		return

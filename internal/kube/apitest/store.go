@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -131,27 +132,47 @@ func (s *Server) write(at place, o *unstructured.Unstructured) *unstructured.Uns
 	if was := s.objects[at]; was != nil {
 		kind = "MODIFIED"
 		o.SetUID(was.GetUID())
+		o.SetGeneration(was.GetGeneration())
+		if !reflect.DeepEqual(was.Object["spec"], o.Object["spec"]) {
+			o.SetGeneration(was.GetGeneration() + 1)
+		}
 	} else if o.GetUID() == "" {
 		o.SetUID(uid(len(s.events)))
 	}
 	o.SetName(at.name)
 	o.SetNamespace(at.namespace)
-	o.SetGeneration(1)
+	o.SetGeneration(max(o.GetGeneration(), 1))
 	o.SetResourceVersion(fmt.Sprint(len(s.events) + 1))
 	more := s.Control(o)
 	s.define(o)
 	s.objects[at] = o
 	s.tell(event{kind, at, o.DeepCopy().Object})
+	var made []place
 	for _, other := range more {
 		s.write(s.placeOf(other), other)
+		made = append(made, s.placeOf(other))
 	}
+	for _, former := range s.made[at] {
+		if !slices.Contains(made, former) {
+			s.remove(former)
+		}
+	}
+	s.made[at] = made
 	return o
 }
 
+// remove deletes an object, with what controllers made of it.
 func (s *Server) remove(at place) {
 	o := s.objects[at]
+	if o == nil {
+		return
+	}
 	delete(s.objects, at)
 	s.tell(event{"DELETED", at, o.Object})
+	for _, made := range s.made[at] {
+		s.remove(made)
+	}
+	delete(s.made, at)
 }
 
 func (s *Server) tell(e event) {
@@ -180,7 +201,12 @@ func (s *Server) define(o *unstructured.Unstructured) {
 }
 
 func (s *Server) sorted() []place {
-	return slices.SortedFunc(maps.Keys(s.objects), func(a, b place) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	return slices.SortedFunc(maps.Keys(s.objects), func(a, b place) int { return strings.Compare(a.path(), b.path()) })
+}
+
+// path is how tests name a place.
+func (p place) path() string {
+	return p.Resource + " " + strings.TrimPrefix(p.namespace+"/"+p.name, "/")
 }
 
 // in reports whether an object's place is in a collection, or is that.
