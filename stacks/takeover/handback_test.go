@@ -48,8 +48,12 @@ func (all refusals) each(t *testing.T, role string, prepare, do func(*world) err
 
 func (w *world) takes() error {
 	p, err := Look(w.Context(), []Site{w.site}, Options{Image: image})
-	if err == nil {
-		_, err = p.Take(w.Context(), silent)
+	if err != nil {
+		return err
+	}
+	changed, err := p.Take(w.Context(), silent)
+	if !changed {
+		w.Errorf("it does not say that it wrote: %v", err)
 	}
 	return err
 }

@@ -151,6 +151,19 @@ func TestBrief(t *testing.T) {
 	}
 }
 
+// TestQuantities are one in any spelling; what is no quantity is none.
+func TestQuantities(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		a, b any
+		want bool
+	}{{"1000m", int64(1), true}, {"1Gi", "1024Mi", true}, {"1", "2", false}, {"1", "none", false}, {"none", "1", false}, {"none", "none", false}, {nil, "0", false}} {
+		if got := quantities(test.a, test.b); got != test.want {
+			t.Errorf("%v and %v: %v", test.a, test.b, got)
+		}
+	}
+}
+
 // TestMoved: what is new is somebody else's, what changed or went is told in order.
 func TestMoved(t *testing.T) {
 	t.Parallel()
